@@ -16,6 +16,10 @@ READS_PER_SECOND = 5
 READS_PER_BATCH = 2
 """GetRecords calls that a writer makes of a shard for a batch: to plan it, and to read it; one more per 10 MB."""
 
+SUBSCRIBED = timedelta(seconds=5)
+"""For so long a consumer of enhanced fan-out has a shard's subscription for itself (a limit of SubscribeToShard). A
+batch of a writer that has one is planned by asking, and pushed."""
+
 MANY_COMMITS = 900
 """With more, batches of a Hudi table take twice as long as with a few, or longer (measured; docs/hudi.md)."""
 
@@ -34,6 +38,7 @@ _SMALL_FILES = "hoodie.parquet.small.file.limit"
 def advice(document: LakeStream) -> Iterator[str]:
     """One sentence or two for each, with the field that it is about."""
     yield from _throttled_reads(document)
+    yield from _rare_subscriptions(document)
     yield from _many_commits(document)
     yield from _many_compactions(document)
     yield from _without_effect(document)
@@ -42,14 +47,28 @@ def advice(document: LakeStream) -> Iterator[str]:
 
 
 def _throttled_reads(document: LakeStream) -> Iterator[str]:
-    trigger, writers = document.spec.trigger, len(document.spec.writers)
-    least = timedelta(seconds=writers * READS_PER_BATCH / READS_PER_SECOND)
+    trigger, writers = document.spec.trigger, document.spec.writers
+    pushed = [writer for writer in writers if writer.consumer_arn is not None and trigger.interval >= SUBSCRIBED]
+    reads = READS_PER_BATCH * len(writers) - len(pushed)
+    least = timedelta(seconds=reads / READS_PER_SECOND)
     if trigger.interval < least:
+        asking = _count(len(writers))
         yield (
             f"spec.trigger.interval: a shard answers {READS_PER_SECOND} reads a second, of all consumers together, and "
-            f"{_count(writers)} may ask {READS_PER_BATCH} each in {format_duration(trigger.interval)}: some will be "
+            f"{asking} may ask {READS_PER_BATCH} each in {format_duration(trigger.interval)}: some will be "
             f"throttled, and batches come later than asked for. Give it {format_duration(least)} or more."
         )
+
+
+def _rare_subscriptions(document: LakeStream) -> Iterator[str]:
+    interval = document.spec.trigger.interval
+    for index, writer in enumerate(document.spec.writers):
+        if writer.consumer_arn is not None and interval < SUBSCRIBED:
+            yield (
+                f"spec.writers[{index}].consumerArn: a consumer may subscribe to a shard once in "
+                f"{format_duration(SUBSCRIBED)}: of batches every {format_duration(interval)} the others ask for their "
+                f"records, as without it. Give spec.trigger.interval {format_duration(SUBSCRIBED)} or more."
+            )
 
 
 def _many_commits(document: LakeStream) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import fixed, rule, rules
+from lakestream_api.consumers import require_own_consumers
 from lakestream_api.errors import InvalidDocumentError, Problem
 from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Query, Sql, overlap
 from lakestream_api.filters import MOST_FILTERS, Filter, require_apart
@@ -301,6 +302,11 @@ class Spec(ApiModel):
     @model_validator(mode="after")
     def _filters_are_apart(self) -> Self:
         require_apart(self.filter)
+        return self
+
+    @model_validator(mode="after")
+    def _consumers_are_the_writers_own(self) -> Self:
+        require_own_consumers([writer.consumer_arn for writer in self.writers], self.source.kinesis)
         return self
 
     @model_validator(mode="after")

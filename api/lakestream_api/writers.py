@@ -9,6 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.catalogs import Catalog
 from lakestream_api.cel import fixed, rule, rules, same
+from lakestream_api.consumers import ConsumerArn
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
 from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
 from lakestream_api.quantities import Hours, Size
@@ -377,6 +378,10 @@ class Writer(ApiModel):
 
     json_files: JsonOutput | None = Field(default=None, validation_alias="json", serialization_alias="json")
     """Write files of JSON lines."""
+
+    consumer_arn: ConsumerArn | None = None
+    """Consumer of enhanced fan-out, this writer's alone, that Kinesis pushes the records to (docs/fan-out.md). Without
+    it they are asked for, at a rate that all readers of the stream share."""
 
     @model_validator(mode="after")
     def _has_one_output(self) -> Self:

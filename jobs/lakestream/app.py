@@ -35,6 +35,7 @@ from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import exit_of
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, StreamPlanner, read_ranges
+from lakestream.kinesis.consumer import require_consumer
 from lakestream.kinesis.lineage import trim_at
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
 from lakestream.model import Definition, Trim
@@ -115,13 +116,14 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
 def _ingest(
     document: LakeStream, writer: Writer, run_settings: RunSettings, control: DriverControl, stop: StopSignal
 ) -> int:
-    source = settings.kinesis_settings(document.spec.source.kinesis)
+    source = settings.kinesis_settings(document.spec.source.kinesis, writer)
     s3 = S3Settings.from_environment(os.environ, source.region)
     with ExitStack() as stack:
         client = HttpKinesisClient(source)
         stack.callback(client.close)
         place = places.checkpoint_place(document, writer, s3)
         identity = _identity(client, writer)
+        _require_consumer(client, identity, document, writer)
         log = stack.enter_context(_taken_over(place, identity, control, stop))
         claim = _claimed(document, writer, log, place)
         stack.enter_context(_watch(place, log, stop))
@@ -310,6 +312,12 @@ def _taken_over(
 def _identity(client: HttpKinesisClient, writer: Writer) -> Identity:
     stream = client.describe_stream_summary()
     return Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
+
+
+def _require_consumer(client: HttpKinesisClient, identity: Identity, document: LakeStream, writer: Writer) -> None:
+    if writer.consumer_arn is not None:
+        field = f"spec.writers[{document.spec.writers.index(writer)}].consumerArn"
+        require_consumer(writer.consumer_arn, identity.stream_arn, client.describe_consumer, field)
 
 
 @contextmanager

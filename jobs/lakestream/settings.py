@@ -17,13 +17,14 @@ from lakestream_api import HudiOutput, JsonOutput, KinesisSource, LakeStream, Mi
 from lakestream_api import StartingPosition as Start
 
 
-def kinesis_settings(source: KinesisSource) -> KinesisSettings:
-    """How the driver and its executors reach the stream."""
+def kinesis_settings(source: KinesisSource, writer: Writer) -> KinesisSettings:
+    """How a writer's driver and its executors reach the stream."""
     return KinesisSettings(
         stream=source.stream,
         region=source.region,
         account=source.account,
         endpoint=source.endpoint,
+        consumer_arn=writer.consumer_arn,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,
     )
 

@@ -199,7 +199,13 @@ class History(StreamMachine):
 
     def _reader(self, *, skip: bool) -> RangeReader:
         settings = KinesisSettings("fake", "eu-west-1", skip_losses=skip, patience=2, retention=self.stream.retention)
-        return RangeReader(self.stream, settings, sleep=self.stream.sleep, monotonic=self.stream.monotonic)
+        return RangeReader(
+            self.stream,
+            settings,
+            subscribe=self.stream.subscribe,
+            sleep=self.stream.sleep,
+            monotonic=self.stream.monotonic,
+        )
 
 
 class TrimmedHistory(History):

@@ -208,7 +208,13 @@ class SpanHistory(StreamMachine):
         rows: list[tuple[str, int]] = []
         findings: list[Finding] = []
         settings = KinesisSettings("fake", "eu-west-1", skip_losses=True, patience=2, retention=self.stream.retention)
-        reader = RangeReader(self.stream, settings, sleep=self.stream.sleep, monotonic=self.stream.monotonic)
+        reader = RangeReader(
+            self.stream,
+            settings,
+            subscribe=self.stream.subscribe,
+            sleep=self.stream.sleep,
+            monotonic=self.stream.monotonic,
+        )
         for piece in (piece for task in plan.spans for piece in task):
             for part in reader.read(piece):
                 if isinstance(part, Finding):

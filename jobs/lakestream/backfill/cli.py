@@ -131,7 +131,7 @@ def span(
         document = load(file)
         chosen = document.writer(writer)
         require_times(since, until)
-        source = replace(settings.kinesis_settings(document.spec.source.kinesis), patience=_PATIENCE)
+        source = replace(settings.kinesis_settings(document.spec.source.kinesis, chosen), patience=_PATIENCE)
         client = HttpKinesisClient(source)
         try:
             stream, now = client.describe_stream_summary(), client.now()

@@ -21,7 +21,7 @@ from lakestream.errors import (
     StreamNotFoundError,
     ThrottledError,
 )
-from lakestream.kinesis.port import RecordPage, Shard, StreamSummary
+from lakestream.kinesis.port import Consumer, RecordPage, Shard, StreamSummary
 from lakestream.model import HashKeys
 
 T = TypeVar("T")
@@ -83,13 +83,18 @@ class _Records(msgspec.Struct, gc=False):
     Records: list[_Record]
     MillisBehindLatest: int
     NextShardIterator: str | None = None
+    ContinuationSequenceNumber: str | None = None
+    """What a SubscribeToShardEvent has in place of the iterator, unless the shard has ended."""
 
 
 _RECORDS = msgspec.json.Decoder(_Records)
 
 
 def record_page(body: bytes) -> RecordPage:
-    """The answer of GetRecords. The hot path: one pass of a decoder in C, then one comprehension per column."""
+    """The answer of GetRecords, or a SubscribeToShardEvent, with the number to go on behind as its next iterator.
+
+    The hot path: one pass of a decoder in C, then one comprehension per column.
+    """
     try:
         found = _RECORDS.decode(body)
         page = RecordPage(
@@ -98,7 +103,7 @@ def record_page(body: bytes) -> RecordPage:
             arrivals=[round(r.ApproximateArrivalTimestamp * 1000) * 1000 for r in found.Records],
             partition_keys=[r.PartitionKey for r in found.Records],
             data=[r.Data for r in found.Records],
-            next_iterator=found.NextShardIterator or None,
+            next_iterator=found.NextShardIterator or found.ContinuationSequenceNumber or None,
             millis_behind=found.MillisBehindLatest,
         )
         if not _is_sound(page):
@@ -216,9 +221,26 @@ def stream_summary(body: bytes) -> StreamSummary:
     )
 
 
+def consumer(body: bytes) -> Consumer:
+    """The answer of DescribeStreamConsumer."""
+    fields = orjson.loads(body)["ConsumerDescription"]
+    return Consumer(
+        stream_arn=_typed(str, fields["StreamARN"], "StreamARN"),
+        status=_typed(str, fields["ConsumerStatus"], "ConsumerStatus"),
+    )
+
+
 def error(status: int, body: bytes) -> KinesisError:
     """The error that an answer other than 200 stands for."""
-    code, message = said(body)
+    return _error(*said(body), status)
+
+
+def pushed_error(code: str, body: bytes) -> KinesisError:
+    """The error of that name, which ended what Kinesis pushed."""
+    return _error(code, said(body)[1], 200)
+
+
+def _error(code: str, message: str, status: int) -> KinesisError:
     kind = _ERRORS.get(code)
     if code == "InvalidSignatureException" and any(words in message for words in _CLOCK_IS_WRONG):
         # The next attempt is signed by the time of this answer.

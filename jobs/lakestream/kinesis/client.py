@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -29,12 +30,14 @@ from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.connections import Connections, Response
 from lakestream.kinesis.credentials import RenewedCredentials, find_credentials
+from lakestream.kinesis.http2 import PushedAnswer
 from lakestream.kinesis.pages import arrival_time
-from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
+from lakestream.kinesis.port import Consumer, IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
 from lakestream.kinesis.proxies import proxy_of
 from lakestream.kinesis.retry import Backoff
 from lakestream.kinesis.settings import KinesisSettings
 from lakestream.kinesis.signing import Signer
+from lakestream.kinesis.subscription import pushed_pages
 from lakestream.model import Position
 
 log = logging.getLogger(__name__)
@@ -124,6 +127,27 @@ class HttpKinesisClient:
             self._clock.observe_arrival(arrival_time(page.arrivals[-1]), self._monotonic())
         return page
 
+    def describe_consumer(self, arn: str) -> Consumer:
+        """A consumer of enhanced fan-out. Raises StreamNotFoundError if there is none."""
+        return self._call("DescribeStreamConsumer", {"ConsumerARN": arn}, answers.consumer)
+
+    def subscribe(self, consumer_arn: str, shard_id: str, start: Position) -> Iterator[RecordPage]:
+        """What is pushed to a consumer, as `Subscribe` has it. Within five seconds of its last subscription to a shard
+        it is refused another one; later it loses the last one to it."""
+        fields = _iterator_fields(start)
+        position = {"Type": fields["ShardIteratorType"], "SequenceNumber": fields["StartingSequenceNumber"]}
+        request = {"ConsumerARN": consumer_arn, "ShardId": shard_id, "StartingPosition": position}
+        try:
+            with closing(self._pushed("SubscribeToShard", orjson.dumps(request))) as answer:
+                if answer.status != 200:
+                    raise answers.error(answer.status, b"".join(answer.parts()))
+                for page in pushed_pages(answer.parts()):
+                    if page.arrivals:
+                        self._clock.observe_arrival(arrival_time(page.arrivals[-1]), self._monotonic())
+                    yield page
+        except OSError as error:
+            raise KinesisUnavailableError(f"SubscribeToShard on {self._url}: {error}") from error
+
     def update_shard_count(self, shards: int) -> None:
         """Have the stream resharded evenly. Asked once only: what it is refused for lasts, as do its ten times a day.
 
@@ -157,14 +181,19 @@ class HttpKinesisClient:
         return found
 
     def _post(self, operation: str, body: bytes) -> Response:
-        fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
         try:
-            # Kinesis refuses a time that is five minutes off its own, which it tells with that.
-            now = self._clock.now(self._monotonic()) or datetime.now(UTC)
-            headers = self._signer.sign(self._credentials.now(), now, fixed, body)
-            return self._connections.post(headers, body)
+            return self._connections.post(self._headers(operation, body), body)
         except OSError as error:
             raise KinesisUnavailableError(f"{operation} on {self._url}: {error}") from error
+
+    def _pushed(self, operation: str, body: bytes) -> PushedAnswer:
+        return self._connections.pushed(self._headers(operation, body), body)
+
+    def _headers(self, operation: str, body: bytes) -> dict[str, str]:
+        fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
+        # Kinesis refuses a time that is five minutes off its own, which it tells with that.
+        now = self._clock.now(self._monotonic()) or datetime.now(UTC)
+        return self._signer.sign(self._credentials.now(), now, fixed, body)
 
     def _observe(self, answer: Response, received: float) -> None:
         """Of Kinesis's own answers alone: the `Date` of a page by what stands before it is that of another clock."""

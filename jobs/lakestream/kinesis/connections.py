@@ -12,12 +12,14 @@ import ssl
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from http.client import HTTPException, HTTPResponse
 from threading import BoundedSemaphore
 from urllib.parse import urlsplit
 
 import httptools
 
+from lakestream.kinesis.http2 import PushedAnswer
 from lakestream.kinesis.proxies import Proxy
 
 _RECEIVE = 1 << 16
@@ -53,6 +55,7 @@ class Connections:
         self._idle: list[_Connection] = []
         # A client may be dropped without a word, as in a task that fails.
         weakref.finalize(self, _close_all, self._idle)
+        self._authorities = authorities
         self._tls = ssl.create_default_context(cafile=authorities) if is_secure else None
         self._proxy = proxy
         self._target, forwarded = "/", ""
@@ -95,22 +98,36 @@ class Connections:
                 return connection
             connection.close()
 
+    def pushed(self, headers: Mapping[str, str], body: bytes) -> PushedAnswer:
+        """POST to `/` by HTTP/2, on a connection of its own. Arguments and errors are those of `post`."""
+        scheme, tls = ("http", None) if self._tls is None else ("https", self._tls_of_http2)
+        return PushedAnswer(self._opened(tls, through=True), scheme, headers, body)
+
+    @cached_property
+    def _tls_of_http2(self) -> ssl.SSLContext:
+        tls = ssl.create_default_context(cafile=self._authorities)
+        tls.set_alpn_protocols(["h2"])
+        return tls
+
     def _open(self) -> _Connection:
-        plain = self._reached()
+        return _Connection(self._opened(self._tls, through=self._tls is not None))
+
+    def _opened(self, tls: ssl.SSLContext | None, *, through: bool) -> socket.socket:
+        plain = self._reached(through=through)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return _Connection(self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain)
+            return tls.wrap_socket(plain, server_hostname=self._host) if tls else plain
         except BaseException:
             plain.close()
             raise
 
-    def _reached(self) -> socket.socket:
-        """What leads to the host, if need be through a proxy, and is not encrypted yet."""
+    def _reached(self, *, through: bool) -> socket.socket:
+        """What leads to the host, and is not encrypted yet: if need be to a proxy that forwards, or through it."""
         if self._proxy is None:
             return socket.create_connection((self._host, self._port), self._timeout)
         try:
             plain = socket.create_connection((self._proxy.host, self._proxy.port), self._timeout)
-            if self._tls is not None:
+            if through:
                 _tunnel(plain, self._host, self._port, self._proxy)
         except (HTTPException, OSError) as error:
             told = " ".join(str(error).split())

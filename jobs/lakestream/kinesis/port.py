@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
@@ -22,6 +22,11 @@ Monotonic: TypeAlias = Callable[[], float]
 
 IteratorStart: TypeAlias = Position | datetime | None
 """Where a shard iterator begins: at or after a sequence number, at a time, or (None) at TRIM_HORIZON."""
+
+
+Subscribe: TypeAlias = "Callable[[str, Position], Iterator[RecordPage]]"
+"""Has Kinesis push a shard's records from a place on, for five minutes at most; behind the last page of a closed shard
+there is no next iterator. It raises a KinesisError where nothing is pushed, or no more: that is not tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,19 @@ class StreamSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Consumer:
+    """A consumer of enhanced fan-out, which Kinesis pushes records to."""
+
+    stream_arn: str
+    """What it is a consumer of."""
+    status: str
+    """ACTIVE, or CREATING or DELETING."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordPage:
-    """The answer of one GetRecords call, as columns of equal length in the order of the shard."""
+    """The answer of one GetRecords call, or what is pushed at a time, as columns of equal length in the order of the
+    shard."""
 
     sequences: Sequence[str]
     """Sequence numbers, decimal."""

@@ -9,15 +9,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from lakestream.errors import DataLossError, RangeError, StreamNotFoundError
+from lakestream.errors import (
+    DataLossError,
+    KinesisAnswerError,
+    KinesisDeniedError,
+    KinesisError,
+    RangeError,
+    StreamNotFoundError,
+)
 from lakestream.kinesis.batches import record_batches
 from lakestream.kinesis.client import HttpKinesisClient
 from lakestream.kinesis.pages import arrival_micros, pages
-from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
+from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep, Subscribe
 from lakestream.kinesis.prefetch import in_order
 from lakestream.kinesis.probe import Next, Prober, Record
 from lakestream.kinesis.settings import LEAST_RETENTION, KinesisSettings
@@ -49,7 +56,8 @@ def read_ranges(settings: KinesisSettings, ranges: Sequence[ShardRange]) -> Iter
         RangeError: a range cannot be read as planned.
         KinesisError: Kinesis did not answer.
     """
-    reader = RangeReader(_client(settings), settings)
+    client, arn = _client(settings), settings.consumer_arn
+    reader = RangeReader(client, settings, subscribe=None if arn is None else partial(client.subscribe, arn))
     return in_order(map(reader.read, ranges), at_once=_RANGES_AT_ONCE, size=_size, most=_AHEAD_BYTES)
 
 
@@ -87,10 +95,12 @@ class RangeReader:
         client: KinesisClient,
         settings: KinesisSettings,
         *,
+        subscribe: Subscribe | None = None,
         sleep: Sleep = time.sleep,
         monotonic: Monotonic = time.monotonic,
     ) -> None:
         self._client = client
+        self._subscribe = subscribe
         self._settings = settings
         self._sleep = sleep
         self._monotonic = monotonic
@@ -125,7 +135,30 @@ class RangeReader:
         self._end_early(piece, progress, is_closed=True)
 
     def _pages(self, piece: ShardRange, progress: _Progress) -> Iterator[RecordPage]:
-        return pages(self._client, piece.shard_id, at(piece.first), limit=lambda: progress.limit, sleep=self._sleep)
+        start = at(piece.first)
+        for page in self._pushed(piece.shard_id, start):
+            yield page
+            if page.next_iterator is None:
+                return
+            if page.sequences:
+                start = after(int(page.sequences[-1]))
+        yield from pages(self._client, piece.shard_id, start, limit=lambda: progress.limit, sleep=self._sleep)
+
+    def _pushed(self, shard_id: str, start: Position) -> Iterator[RecordPage]:
+        """What is pushed, up to where it has to be asked for."""
+        if self._subscribe is None:
+            return
+        try:
+            for page in self._subscribe(shard_id, start):
+                if page.sequences and at(int(page.sequences[0])) < start:
+                    raise KinesisAnswerError.of("SubscribeToShard", f"it goes back to {page.sequences[0]}")
+                yield page
+                if page.sequences:
+                    start = after(int(page.sequences[-1]))
+        except KinesisDeniedError:
+            raise
+        except KinesisError as error:
+            log.info("%s: records are asked for, as none are pushed: %s", shard_id, error)
 
     def _check_beginning(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> None:
         """Records are trimmed from the front, so the first one stands for all, at the time when it was read."""

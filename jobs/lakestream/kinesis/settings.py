@@ -26,6 +26,8 @@ class KinesisSettings:
     """URL of the endpoint; None: AWS_ENDPOINT_URL_KINESIS, AWS_ENDPOINT_URL, else that of the region."""
     account: str | None = None
     """Whose the stream is, which is asked for by its ARN then; None: the account of who asks."""
+    consumer_arn: str | None = None
+    """`consumerArn`: of the consumer of enhanced fan-out that records are pushed to; None: they are asked for."""
     skip_losses: bool = False
     """`onDataLoss: skip`: go on behind records that were trimmed before they were read, instead of failing."""
     retention: timedelta = LEAST_RETENTION

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from lakestream.errors import ExpiredIteratorError, KinesisRejectedError, StreamNotFoundError
+from lakestream.errors import (
+    ExpiredIteratorError,
+    KinesisRejectedError,
+    KinesisUnavailableError,
+    StreamNotFoundError,
+)
 from lakestream.kinesis.pages import arrival_micros
 from lakestream.kinesis.port import IteratorStart, RecordPage, Shard, StreamSummary
 from lakestream.model import HashKeys, Position, at
@@ -17,6 +23,8 @@ START = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 HASH_KEYS = 2**128
 """From 0 to the one below."""
 _ITERATOR_LIFE = timedelta(minutes=5)
+_SILENCE = timedelta(seconds=5)
+"""From one push without records to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,9 @@ class FakeKinesis:
         """What goes by before each GetRecords answers."""
         self.failures: deque[Exception | None] = deque()
         """What the next calls of get_records raise, one each; None: nothing."""
+        self.pushes: deque[int] = deque()
+        """Pages that the next subscriptions give until their five minutes are over; of a negative number, until they
+        break off. Without any left, they are refused."""
         self.stale_listings: deque[tuple[Shard, ...]] = deque()
         """What the next calls of list_shards answer, one each, in place of what there is."""
         self.listed_stale = False
@@ -177,8 +188,32 @@ class FakeKinesis:
         self.calls["GetRecords"] += 1
         if self.failures and (failure := self.failures.popleft()) is not None:
             raise failure
-        self.advance(self.latency)
         it = self._iterators[int(iterator)]
+        return self._answer(it, limit)
+
+    def subscribe(self, shard_id: str, start: Position) -> Iterator[RecordPage]:
+        """What is pushed, as `lakestream.kinesis.port.Subscribe` has it."""
+        self.calls["SubscribeToShard"] += 1
+        if not self.pushes:
+            raise KinesisUnavailableError("ResourceInUseException: subscribed less than 5 seconds ago")
+        left = self.pushes.popleft()
+        following: str | None = self._iterator(_Iterator(shard_id, start, self.time, 0))
+        for _ in range(abs(left)):
+            assert following is not None
+            page = self._answer(replace(self._iterators[int(following)], issued_at=self.time), self.page_size)
+            if not page.sequences:
+                self.advance(_SILENCE)
+            yield page
+            following = page.next_iterator
+            if following is None:
+                return
+        if left < 0:
+            raise KinesisUnavailableError("the connection was closed")
+
+    # Inside
+
+    def _answer(self, it: _Iterator, limit: int) -> RecordPage:
+        self.advance(self.latency)
         if self.time - it.issued_at > _ITERATOR_LIFE:
             # In place of one that was to: a reader bears so many in a row, and no more.
             if self.failures and isinstance(self.failures[0], ExpiredIteratorError):
@@ -191,8 +226,6 @@ class FakeKinesis:
         found = shard.records[begin : begin + min(limit, self.page_size)]
         start = Position(found[-1].sequence, after=True) if found else it.start
         return self._page(shard, found, begin + len(found), _Iterator(it.shard_id, start, self.time, 0))
-
-    # Inside
 
     def _page(self, shard: FakeShard, found: list[FakeRecord], end: int, following: _Iterator) -> RecordPage:
         is_end = end == len(shard.records)

@@ -74,8 +74,8 @@ def test_a_driver_does_the_same_with_its_document_as_with_the_whole_one(example:
         assert definition == settings.definition(whole, whole.writer(name))
         assert settings.engine_settings(given, definition) == settings.engine_settings(whole, definition)
         assert settings.planner_settings(given) == settings.planner_settings(whole)
-        assert settings.kinesis_settings(given.spec.source.kinesis) == settings.kinesis_settings(
-            whole.spec.source.kinesis
+        assert settings.kinesis_settings(given.spec.source.kinesis, given.writer(name)) == settings.kinesis_settings(
+            whole.spec.source.kinesis, whole.writer(name)
         )
         assert given.spec.event_schema == whole.spec.event_schema
         assert given.spec.transform == whole.spec.transform
@@ -84,8 +84,8 @@ def test_a_driver_does_the_same_with_its_document_as_with_the_whole_one(example:
 
 def test_a_driver_knows_whose_stream_it_reads() -> None:
     plan = _plan(source={"kinesis": {"stream": "orders", "region": "eu-west-1", "account": "111122223333"}})
-    source = load_lakestream(plan.document).spec.source.kinesis
-    assert settings.kinesis_settings(source).account == "111122223333"
+    spec = load_lakestream(plan.document).spec
+    assert settings.kinesis_settings(spec.source.kinesis, spec.writers[0]).account == "111122223333"
 
 
 def test_the_driver_knows_its_pod_and_finds_its_config_maps() -> None:

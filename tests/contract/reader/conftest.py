@@ -34,8 +34,16 @@ def consume(server: LocalKinesis, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
 
     with ExitStack() as stack:
 
-        def make(stream: str, patience: float = 60.0, account: str | None = None, **planner: object) -> Consumer:
-            settings = KinesisSettings(stream, server.region, server.endpoint, account, patience=patience, timeout=30.0)
+        def make(
+            stream: str,
+            patience: float = 60.0,
+            account: str | None = None,
+            endpoint: str | None = None,
+            **planner: object,
+        ) -> Consumer:
+            settings = KinesisSettings(
+                stream, server.region, endpoint or server.endpoint, account, patience=patience, timeout=30.0
+            )
             client = HttpKinesisClient(settings, sleep=brief_sleep)
             chosen = {"starting_position": "TRIM_HORIZON", "settle": timedelta(milliseconds=20), **planner}
             consumer = Consumer(client, settings, PlannerSettings(**chosen), brief_sleep)  # type: ignore[arg-type]

@@ -45,6 +45,12 @@ class StreamMachine(RuleBasedStateMachine):
         one, other = self.stream.open_shards()[:2]
         self.stream.merge(one, other)
 
+    @rule(pages=st.lists(st.sampled_from([0, 1, 2, 5, -1, -2]), min_size=1, max_size=4), page_size=st.integers(1, 3))
+    def push(self, pages: list[int], page_size: int) -> None:
+        """Readers are pushed some pages, where they are not refused, before they have to ask."""
+        self.stream.pushes.extend(pages)
+        self.stream.page_size = page_size
+
     @rule(calls=st.integers(0, 3))
     @precondition(lambda self: sum(failure is not None for failure in self.stream.failures) < 3)
     def expire_an_iterator(self, calls: int) -> None:
