@@ -7,7 +7,9 @@ import pytest
 from lakestream_api import LakeStream, advice, load_lakestream_object
 
 
-def document(interval: str, writers: int) -> dict[str, object]:
+def document(interval: str, writers: int, *, pushed: bool = False) -> dict[str, object]:
+    """Of writers that may have consumers of their own."""
+    arn = "arn:aws:kinesis:eu-west-1:111122223333:stream/orders/consumer"
     return {
         "apiVersion": "lakestream.dev/v1alpha1",
         "kind": "LakeStream",
@@ -16,7 +18,11 @@ def document(interval: str, writers: int) -> dict[str, object]:
             "source": {"kinesis": {"stream": "orders", "region": "eu-west-1"}},
             "schema": "id string",
             "trigger": {"interval": interval},
-            "writers": [{"name": f"w{n}", "json": {"path": f"s3a://lake/w{n}"}} for n in range(writers)],
+            "writers": [
+                {"name": f"w{n}", "json": {"path": f"s3a://lake/w{n}"}}
+                | ({"consumerArn": f"{arn}/w{n}:1764460800"} if pushed else {})
+                for n in range(writers)
+            ],
             "checkpoint": "s3a://lake/checkpoint",
         },
     }
@@ -41,6 +47,18 @@ def test_what_a_shard_cannot_answer_is_told_with_what_it_can(
     assert sentence.startswith("spec.trigger.interval: ")
     assert said in sentence
     assert sentence.endswith(f"Give it {least} or more.")
+
+
+def test_what_is_pushed_is_not_asked_for() -> None:
+    assert list(advice(load_lakestream_object(document("5s", 8, pushed=True)))) == []
+    (asked, *_) = advice(load_lakestream_object(document("1s", 8, pushed=True)))
+    assert asked.endswith("Give it 3s200ms or more.")
+
+
+def test_a_consumer_that_is_mostly_refused_is_told() -> None:
+    (sentence,) = advice(load_lakestream_object(document("4s", 1, pushed=True)))
+    assert sentence.startswith("spec.writers[0].consumerArn: a consumer may subscribe to a shard once in 5s: ")
+    assert "of batches every 4s the others ask" in sentence
 
 
 @pytest.mark.parametrize(

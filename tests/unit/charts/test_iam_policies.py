@@ -14,6 +14,8 @@ POLICIES = {
     "jobs": ROOT / "charts/lakestream/iam/job.json",
     # Besides, for streams with spec.source.kinesis.shards.
     "reshard": ROOT / "charts/lakestream/iam/reshard.json",
+    # Besides, for writers with a consumer of their own.
+    "fan-out": ROOT / "charts/lakestream/iam/fan-out.json",
     # A stream's own, for readers of another account.
     "shared": ROOT / "charts/lakestream/iam/shared-stream.json",
     # Besides, for writers with a catalog.
@@ -88,7 +90,9 @@ def test_the_jobs_policy_is_what_the_jobs_call() -> None:
     assert "s3:PutObject" in stored
     reshard = _actions(POLICIES["reshard"])
     assert reshard == ["kinesis:UpdateShardCount"]
-    assert sorted(_actions(POLICIES["jobs"]) + reshard) == sorted(calls | stored | S3A)
+    pushed = _actions(POLICIES["fan-out"])
+    assert pushed == ["kinesis:DescribeStreamConsumer", "kinesis:SubscribeToShard"]
+    assert sorted(_actions(POLICIES["jobs"]) + reshard + pushed) == sorted(calls | stored | S3A)
 
 
 def test_who_reads_anothers_stream_is_let_do_what_readers_of_their_own_are() -> None:
