@@ -82,6 +82,7 @@ def draw_scenario(seed: str, number: int, *, lives: int | None = None, volume: i
         joins=Random(f"{own}, join").random() < 0.5,
         index=Random(f"{own}, index").choices(INDEXES, (6, 1, 1, 1, 1))[0],
         version=Random(f"{own}, version").choices((6, 9), (2, 1))[0],
+        pushed=Random(f"{own}, pushed").random() < 0.25,
     )
     drawn = chance.randint(*LIVES)
     return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(lives or drawn)))

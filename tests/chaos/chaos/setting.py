@@ -59,6 +59,8 @@ class Setting:
     """How a table by key finds the file of a key."""
     version: int = 6
     """Of Hudi's table format."""
+    pushed: bool = False
+    """Whether the writer has a consumer of enhanced fan-out."""
 
     @property
     def moves(self) -> bool:
@@ -69,5 +71,6 @@ class Setting:
         more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto + [", by SQL"] * self.sql
         more += [" that joins"] * (self.sql and self.joins)
         more += [f", index {self.index}"] * (self.sink.is_keyed and self.index != "bucket")
+        more += [", pushed"] * self.pushed
         more += [f", table version {self.version}"] * (self.sink.is_hudi and self.version != Setting.version)
         return f"{self.sink} on {self.place}{''.join(more)}"

@@ -95,6 +95,10 @@ class World:
         self.root = str(folder / "lake") if s3 is None else f"s3a://{S3Server.bucket}"
         self.document = _document(setting, self.root, kinesis.endpoint)
         self._create_stream()
+        if setting.pushed:
+            arn = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]["StreamARN"]
+            consumer = self.client.register_stream_consumer(StreamARN=arn, ConsumerName=WRITER)["Consumer"]
+            self.document["spec"]["writers"][0]["consumerArn"] = consumer["ConsumerARN"]
         data = Random(chance.randrange(2**32))
         self.producer = Producer(self.client, STREAM, data, kinesis.clock.now, self.batches, setting)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,6 +20,10 @@ from lakestream.exits import exit_of
 from lakestream.statuses import Exit
 from lakestream_api import Progress
 from lakestream_localkinesis.core import shard
+from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.fields import Fields
+from lakestream_localkinesis.operations import OPERATIONS
+from lakestream_localkinesis.operations.answer import Answer
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -47,6 +52,16 @@ def test_a_stream_that_is_resharded_and_failing_under_load_is_read_exactly_once(
     stream.put(2)
     merge(own_server, stream.name)
     stream.put(2)
+    with pushed(lab) as subscribed:
+        be_read(lab)
+    # Most shards live for less than the five seconds after which they may be subscribed to again.
+    assert len(subscribed) > 5
+    require_exactly_once(lab, spark_on_s3)
+
+
+def be_read(lab: Lab) -> None:
+    """While it is resharded, and fails."""
+    stream, own_server = lab.stream, lab.stream.server
     driver = lab.start()
     driver.until_committed(1)
     faults = own_server.faults
@@ -54,7 +69,7 @@ def test_a_stream_that_is_resharded_and_failing_under_load_is_read_exactly_once(
     faults.throttle("GetRecords", probability=0.1)
     faults.throttle("GetShardIterator", probability=0.1)
     faults.internal_failure("GetRecords", "ListShards", "GetShardIterator", probability=0.05)
-    faults.drop("GetRecords", probability=0.05)
+    faults.drop("GetRecords", "SubscribeToShard", probability=0.05)
     faults.empty_pages(probability=0.2)
     for change in (split, split, merge, split):
         with read(lab):
@@ -69,7 +84,23 @@ def test_a_stream_that_is_resharded_and_failing_under_load_is_read_exactly_once(
         stream.put(1)
     faults.clear()
     end_with_all(lab)
-    require_exactly_once(lab, spark_on_s3)
+
+
+@contextmanager
+def pushed(lab: Lab) -> Iterator[list[object]]:
+    """The writer has a consumer of its own; gives what it has subscribed to."""
+    server, name = lab.stream.server, lab.stream.name
+    arn = server.client().describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]["StreamARN"]
+    made = server.client().register_stream_consumer(StreamARN=arn, ConsumerName="orders")["Consumer"]
+    lab.document["spec"]["writers"][0]["consumerArn"] = made["ConsumerARN"]
+    subscribe, subscribed = OPERATIONS["SubscribeToShard"], []
+
+    def counted(account: Account, fields: Fields, now_ms: int) -> Answer:
+        subscribed.append(answer := subscribe(account, fields, now_ms))
+        return answer
+
+    with patch.dict(OPERATIONS, {"SubscribeToShard": counted}):
+        yield subscribed
 
 
 @contextmanager
