@@ -123,7 +123,7 @@ def _ingest(
         stack.callback(client.close)
         place = places.checkpoint_place(document, writer, s3)
         identity = _identity(client, writer)
-        _require_consumer(client, identity, document, writer)
+        _require_consumer(client, identity, writer)
         log = stack.enter_context(_taken_over(place, identity, control, stop))
         claim = _claimed(document, writer, log, place)
         stack.enter_context(_watch(place, log, stop))
@@ -314,9 +314,10 @@ def _identity(client: HttpKinesisClient, writer: Writer) -> Identity:
     return Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
 
 
-def _require_consumer(client: HttpKinesisClient, identity: Identity, document: LakeStream, writer: Writer) -> None:
+def _require_consumer(client: HttpKinesisClient, identity: Identity, writer: Writer) -> None:
     if writer.consumer_arn is not None:
-        field = f"spec.writers[{document.spec.writers.index(writer)}].consumerArn"
+        # On a cluster the document is of this writer alone, so that its number is not the one that users know.
+        field = f"spec.writers: consumerArn of {writer.name!r}"
         require_consumer(writer.consumer_arn, identity.stream_arn, client.describe_consumer, field)
 
 

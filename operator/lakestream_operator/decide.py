@@ -12,7 +12,7 @@ from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.changes import REPLACED, changes_for
 from lakestream_operator.claims import places_of
 from lakestream_operator.conditions import Findings
-from lakestream_operator.executors import kept_away, scale
+from lakestream_operator.executors import asking, kept_away, scale
 from lakestream_operator.model import Action, Create, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.observer import kept_since
 from lakestream_operator.quarantine import quarantine_of, tell_of
@@ -241,7 +241,8 @@ def _decide_writer(
     bounds = wanted.stream.spec.scaling if wanted else scaling_of(observed.stream)
     if bounds is None:
         return decision
-    consumers = len(wanted.plans if wanted else observed.writers)
+    beside = len(observed.writers) if wanted is None else asking(wanted.plans.values())
+    consumers = max(1, beside) if asking([plan]) else 0
     scaled = scale(bounds, plan, consumers, seen, remembered.scaling.get(name), now)
     short = observed.quotas and is_short(seen)
     why = in_the_way(quotas_of(observed.quotas), executor_needs(plan)) if short else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -34,7 +35,7 @@ def scale(
     Args:
         spec: `spec.scaling` of the LakeStream as it is.
         plan: what the writer runs, be it an older spec: cores and batches are as that says.
-        consumers: writers that read the stream.
+        consumers: writers that ask for the stream's records as this one does; 0: they are pushed to it.
         seen: the writer's objects.
         remembered: the state of the last decision of this process; none after its start.
         now: the time.
@@ -46,6 +47,11 @@ def scale(
         plan.stream.spec, seen.report, seen.pending_since, consumers=consumers, pending_for=seen.pending_for
     )
     return decide_scale(spec, window, state, now)
+
+
+def asking(plans: Iterable[Plan]) -> int:
+    """How many of these writers share what shards give: those that have no consumer of their own."""
+    return sum(plan.writer.consumer_arn is None for plan in plans)
 
 
 def kept_away(decision: ScaleDecision, seen: WriterSeen, quota: str, now: datetime) -> ScaleDecision:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.rates import Rate, rate_of
-from lakestream_operator.autoscaler.samples import FEW, SHARD_READ_BYTES, with_fetched
+from lakestream_operator.autoscaler.samples import FEW, read_bytes, with_fetched
 from lakestream_operator.autoscaler.state import BatchModel, Sample, ScalingState
 from lakestream_operator.lag import lag_before
 
@@ -53,7 +53,7 @@ class Load:
     shard_load: float
     """What the fullest shard gets per second, as a share of what may be read from it."""
     consumers: int = 1
-    """Writers that read the stream."""
+    """Writers that ask for the stream's records; 0: they are pushed to this one."""
     even_shards: float = math.inf
     """As many shards as full as the fullest would get what all get together; infinite: not known."""
     groups: int = 0
@@ -205,7 +205,7 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
     rests = samples[-1].is_rest
     recent = came[-3:]
     reading = sum(sample.reading for sample in recent)
-    read = sum(sample.bytes for sample in recent) * window.consumers / SHARD_READ_BYTES
+    read = sum(sample.bytes for sample in recent) / read_bytes(window.consumers)
     size = _size(came[-FEW:])
     return Load(
         rate=rate,

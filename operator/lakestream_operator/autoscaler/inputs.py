@@ -34,7 +34,8 @@ class ScalingWindow:
     caught_up_at: datetime | None = None
     """When the driver last looked at the stream, found nothing to read, and was at the tip."""
     consumers: int = 1
-    """Writers that read this stream; they share the read limit of each shard."""
+    """Writers that ask for this stream's records; they share the read limit of each shard. 0: records are pushed to
+    this one, which has the limit for itself."""
     fetched: FetchedBatch | None = None
     """None: no batch is fetched yet, or the driver is of a release that does not tell."""
     fullest_shard: str = ""
@@ -54,7 +55,7 @@ def window_of(
         spec: that it runs.
         report: what the driver said last; None: nothing yet.
         pending_since: creation of the oldest executor pod that waits for a node; None: none waits.
-        consumers: writers that read the stream.
+        consumers: writers that ask for the stream's records; 0: they are pushed to this one.
         pending_for: what that pod says it waits for.
     """
     limits = BatchLimits(

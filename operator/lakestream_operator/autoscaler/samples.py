@@ -12,7 +12,7 @@ from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.state import Sample, ScalingState
 
 SHARD_READ_BYTES = 2_000_000.0
-"""Per second, what Kinesis lets all polling consumers together read from a shard."""
+"""Per second, what Kinesis lets all polling consumers together read from a shard, and what it pushes to another one."""
 _ANSWER_SECONDS = 5.0
 """That the largest answer, 10 MB, takes at this rate; it comes at once, and keeps the next one waiting."""
 RECORDS_PER_TASK = 10_000
@@ -108,15 +108,22 @@ def _span(batch: BatchSummary) -> float:
 
 
 def _reading(largest: int, window: ScalingWindow) -> float:
-    return largest * window.consumers / SHARD_READ_BYTES
+    return largest / read_bytes(window.consumers)
+
+
+def read_bytes(consumers: int) -> float:
+    """Of a shard per second, for each of so many that ask; for one that is pushed to, 0."""
+    return SHARD_READ_BYTES / max(1, consumers)
 
 
 def waiting(reading: float, consumers: int) -> tuple[float, float]:
     """Seconds that a batch may wait for a shard's first answer, and from there to its last one.
 
     `reading` is how long Kinesis takes to give as much to all consumers. An answer of up to 10 MB comes at once, and
-    keeps whoever asks next waiting until it is paid off.
+    keeps whoever asks next waiting until it is paid off. What is pushed comes evenly.
     """
+    if consumers == 0:
+        return 0.0, reading
     answer = min(reading / consumers, _ANSWER_SECONDS)
     return (consumers - 1) * answer, reading - consumers * answer
 

@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import Control, WriterNames
+from lakestream_api import Control, Scaling, WriterNames
 from lakestream_api.names import CONTROL_KEY
+from lakestream_operator import decide
+from lakestream_operator.autoscaler import ScaleDecision
+from lakestream_operator.executors import scale
 from lakestream_operator.model import Kind, Reference
+from lakestream_operator.render import Plan
 from lakestream_operator.testing import Behaviour, Cluster, lakestream
 
 MINUTE = timedelta(minutes=1)
@@ -69,3 +73,20 @@ def test_what_is_suspended_is_to_have_no_executors(change: dict[str, Any]) -> No
     cluster.edit(lambda spec: spec.update(change))
     cluster.reconcile()
     assert cluster.status.executors.target == 0
+
+
+def test_a_writer_that_is_pushed_to_shares_its_shards_with_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, int] = {}
+
+    def scaled(spec: Scaling, plan: Plan, consumers: int, *rest: Any) -> ScaleDecision:
+        asked[plan.writer.name] = consumers
+        return scale(spec, plan, consumers, *rest)
+
+    monkeypatch.setattr(decide, "scale", scaled)
+    document = lakestream(writers=("a", "b", "c"))
+    Cluster(document).advance(MINUTE)
+    assert asked == {"a": 3, "b": 3, "c": 3}
+    arn = "arn:aws:kinesis:eu-west-1:111122223333:stream/orders/consumer"
+    document["spec"]["writers"][1]["consumerArn"] = f"{arn}/b:1764460800"
+    Cluster(document).advance(MINUTE)
+    assert asked == {"a": 2, "b": 0, "c": 2}

@@ -28,6 +28,7 @@ LOAD = Load(Rate(2e5, None, 0.01), record_bytes=250.0, lag=0.0, backlog=0.0, ope
         pytest.param(7.0, 1, 0.0, 2.0, id="10 MB come at once, and 4 MB take 2 s"),
         pytest.param(8.4, 2, 4.2, 0.0, id="the other may have asked before"),
         pytest.param(14.0, 2, 5.0, 4.0, id="and for more than an answer has"),
+        pytest.param(4.2, 0, 0.0, 4.2, id="what is pushed comes evenly"),
     ],
 )
 def test_a_batch_waits_for_what_was_given_before_its_last_answer(
