@@ -6,7 +6,7 @@ Source: "Event Stream" in the Smithy specification, and the API reference of Sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from botocore.eventstream import EventStreamBuffer, ParserError
 
@@ -16,8 +16,6 @@ from lakestream.kinesis.port import RecordPage
 
 _EVENT = "SubscribeToShardEvent"
 _OPERATION = "SubscribeToShard"
-
-T = TypeVar("T")
 
 
 def pushed_pages(parts: Iterable[bytes]) -> Iterator[RecordPage]:
