@@ -15,6 +15,8 @@ from lakestream_api.cel import fixed, rule, rules, same, text_schema
 
 _STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
+_ROLE = re.compile("arn:aws[a-z-]*:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]+")
+_ROLE_RULE = "write one as in arn:aws:iam::111122223333:role/reads-orders"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})")
 _NOT_OURS = (
@@ -64,6 +66,12 @@ def _account(number: str) -> str:
     if _ACCOUNT.fullmatch(number) is None:
         raise ValueError(f"{number!r} is not an AWS account; write its twelve digits in quotes")
     return number
+
+
+def _role(arn: str) -> str:
+    if _ROLE.fullmatch(arn) is None:
+        raise ValueError(f"{arn!r} is not the ARN of a role; {_ROLE_RULE}")
+    return arn
 
 
 def _endpoint(url: str) -> str:
@@ -172,6 +180,17 @@ class KinesisSource(ApiModel):
     """AWS account that the stream belongs to, in quotes, if that is another one than its readers'. It
     is asked for by its ARN then, which its owner has to allow by a policy of the stream
     (docs/eks.md). Fixed."""
+
+    role_arn: (
+        Annotated[
+            str,
+            AfterValidator(_role),
+            WithJsonSchema(text_schema(rule(f"self.matches('^{_ROLE.pattern}$')", _ROLE_RULE), most=640)),
+        ]
+        | None
+    ) = None
+    """A role that the stream is read by, of its account or another one, which has to trust the role of
+    the pods (docs/eks.md). The lake is written without it."""
 
     endpoint: (
         Annotated[

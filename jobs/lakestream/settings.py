@@ -24,6 +24,7 @@ def kinesis_settings(source: KinesisSource, writer: Writer) -> KinesisSettings:
         region=source.region,
         account=source.account,
         endpoint=source.endpoint,
+        role_arn=source.role_arn,
         consumer_arn=writer.consumer_arn,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,
     )

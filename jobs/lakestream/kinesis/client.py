@@ -29,7 +29,7 @@ from lakestream.kinesis import answers
 from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.connections import Connections, Response
-from lakestream.kinesis.credentials import RenewedCredentials, find_credentials
+from lakestream.kinesis.credentials import RenewedCredentials, assumed, find_credentials
 from lakestream.kinesis.http2 import PushedAnswer
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import Consumer, IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
@@ -244,6 +244,9 @@ def _resolve(settings: KinesisSettings) -> tuple[str, Credentials, str | None]:
     """The endpoint, the credentials and the certificates that any AWS SDK would use here."""
     session = botocore.session.get_session()
     credentials = find_credentials(session)
+    if settings.role_arn is not None:
+        name = f"lakestream-{settings.stream}"
+        credentials = assumed(session, credentials, settings.role_arn, settings.region, name)
     try:
         # Creating a client resolves AWS_ENDPOINT_URL(_KINESIS), profiles and partitions; nothing is sent.
         client = session.create_client("kinesis", region_name=settings.region, endpoint_url=settings.endpoint)

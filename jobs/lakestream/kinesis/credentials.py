@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from botocore.credentials import Credentials, ReadOnlyCredentials
+from functools import partial
+
+from botocore.config import Config
+from botocore.credentials import (
+    AssumeRoleCredentialFetcher,
+    Credentials,
+    DeferredRefreshableCredentials,
+    ReadOnlyCredentials,
+)
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 
@@ -48,6 +56,30 @@ def find_credentials(session: Session) -> Credentials:
             "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give the pod a role"
         )
     return credentials
+
+
+def assumed(session: Session, own: Credentials, role_arn: str, region: str, name: str) -> Credentials:
+    """Those of a role, which STS gives to whom the role trusts, and anew before they expire. Nothing is asked yet.
+
+    Args:
+        session: of botocore, by whose settings STS is found.
+        own: by which STS is asked.
+        role_arn: of the role.
+        region: whose STS is asked.
+        name: of what is done by the role, in the logs of its account.
+    """
+    fetcher = AssumeRoleCredentialFetcher(
+        client_creator=partial(session.create_client, region_name=region, config=_STS),
+        source_credentials=own,
+        role_arn=role_arn,
+        extra_args={"RoleSessionName": name[:_LONGEST_NAME]},
+    )
+    return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
+
+
+_STS = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
+_LONGEST_NAME = 64
+"""Of a session of a role."""
 
 
 def _told(error: Exception) -> KinesisError:

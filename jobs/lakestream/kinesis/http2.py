@@ -65,8 +65,12 @@ class PushedAnswer:
     def _send(self, scheme: str, headers: Mapping[str, str], body: bytes) -> None:
         self._h2.initiate_connection()
         # Each frame costs as much time as some hundred records.
-        frames = {SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW, SettingCodes.MAX_FRAME_SIZE: _WINDOW}
-        self._h2.update_settings({**frames, SettingCodes.ENABLE_PUSH: 0})
+        chosen: dict[SettingCodes | int, int] = {
+            SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW,
+            SettingCodes.MAX_FRAME_SIZE: _WINDOW,
+            SettingCodes.ENABLE_PUSH: 0,
+        }
+        self._h2.update_settings(chosen)
         self._h2.increment_flow_control_window(_WINDOW)
         named = {name: value for name, value in headers.items() if name != "host"}
         pseudo = {":method": "POST", ":scheme": scheme, ":authority": headers["host"], ":path": "/"}

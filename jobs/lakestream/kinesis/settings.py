@@ -26,6 +26,8 @@ class KinesisSettings:
     """URL of the endpoint; None: AWS_ENDPOINT_URL_KINESIS, AWS_ENDPOINT_URL, else that of the region."""
     account: str | None = None
     """Whose the stream is, which is asked for by its ARN then; None: the account of who asks."""
+    role_arn: str | None = None
+    """A role that the stream is read by; None: as who this is."""
     consumer_arn: str | None = None
     """`consumerArn`: of the consumer of enhanced fan-out that records are pushed to; None: they are asked for."""
     skip_losses: bool = False

@@ -18,6 +18,8 @@ POLICIES = {
     "fan-out": ROOT / "charts/lakestream/iam/fan-out.json",
     # A stream's own, for readers of another account.
     "shared": ROOT / "charts/lakestream/iam/shared-stream.json",
+    # Besides, for streams with spec.source.kinesis.roleArn.
+    "role": ROOT / "charts/lakestream/iam/assume-role.json",
     # Besides, for writers with a catalog.
     "glue": ROOT / "charts/lakestream/iam/glue.json",
     "loadgen": ROOT / "charts/loadgen/iam/policy.json",
@@ -100,6 +102,11 @@ def test_who_reads_anothers_stream_is_let_do_what_readers_of_their_own_are() -> 
     assert _actions(POLICIES["shared"]) == reading
 
 
+def test_who_reads_as_another_role_may_become_that() -> None:
+    # Sessions of EKS's Pod Identity have tags, which go with them to the next role.
+    assert _actions(POLICIES["role"]) == ["sts:AssumeRole", "sts:TagSession"]
+
+
 def test_the_policy_of_catalogs_is_what_they_are_asked() -> None:
     assert sorted(_actions(POLICIES["glue"])) == sorted(_calls("jobs/lakestream/catalogs", "glue"))
 
@@ -132,5 +139,5 @@ def test_the_guide_fills_in_all_that_policies_leave_open() -> None:
     left = {
         name for policy in POLICIES.values() for name in re.findall(r"\b[A-Z][A-Z_]{3,}\b", policy.read_text("utf-8"))
     }
-    assert left == {"PARTITION", "REGION", "ACCOUNT", "STREAM", "BUCKET", "LEDGER_PREFIX", "DATABASE", "READER"}
+    assert left == {"PARTITION", "REGION", "ACCOUNT", "STREAM", "BUCKET", "LEDGER_PREFIX", "DATABASE", "READER", "ROLE"}
     assert left <= filled
