@@ -135,7 +135,9 @@ def _ingest(
         stack.callback(stop_session, spark)
         job = _job(document, writer, run_settings)
         planner = stack.enter_context(
-            StreamPlanner(client, settings.planner_settings(document), slots=lambda: _slots(spark, control, job))
+            StreamPlanner(
+                client, settings.planner_settings(document, writer), slots=lambda: _slots(spark, control, job)
+            )
         )
 
         @cache

@@ -30,14 +30,15 @@ def kinesis_settings(source: KinesisSource, writer: Writer) -> KinesisSettings:
     )
 
 
-def planner_settings(document: LakeStream) -> PlannerSettings:
-    """How batches are cut."""
+def planner_settings(document: LakeStream, writer: Writer) -> PlannerSettings:
+    """How a writer's batches are cut."""
     source, trigger = document.spec.source.kinesis, document.spec.trigger
     return PlannerSettings(
         starting_position=_start(source),
         interval=trigger.interval,
         max_records=trigger.max_records_per_batch,
         max_bytes=trigger.max_bytes_per_batch,
+        pushed=writer.consumer_arn is not None,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,
         drop_misplaced=source.misplaced_records is MisplacedRecords.DROP,
     )

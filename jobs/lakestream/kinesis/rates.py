@@ -41,6 +41,9 @@ _ANSWER = 0.8 * 10_000_000
 """Bytes of a shard that come in one answer, which has up to 10 MB; less, as a rate is what was before. What is beyond
 comes five seconds later ("subsequent calls made within the next 5 seconds throw an exception", developer guide of
 Kinesis Data Streams, quotas and limits), and a task waits for it with its slot."""
+_PUSHED = 6 * 2_000_000
+"""Bytes of a shard that are pushed in six seconds: for five the consumer is refused the shard again, and a batch that
+came earlier would have to ask for its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ class Rates:
         return self._done_in(max(_OVERLOADED * settings.interval.total_seconds(), _FIXED * self._quickest), tasks)
 
     def _at_once(self, settings: PlannerSettings, tasks: int) -> float:
-        """Seconds of arrival time of which the fullest shard gives all at once.
+        """Seconds of arrival time of which the fullest shard gives all at once, or in one subscription.
 
         But for no less than what arrives while a batch is at work or waits, or a backlog would stay; nor than what is
         worked on in a trigger interval, as so often everybody can have a batch; nor, at the tip, than what a late one
@@ -156,7 +159,8 @@ class Rates:
         interval = settings.interval.total_seconds()
         at_the_tip = 0.0 if self.is_behind else _LATE * interval
         arrive = _OVERLOADED * self._quickest + self.paces[-1].waits
-        return max(_ANSWER / self.fullest, at_the_tip, arrive, self._done_in(interval, tasks))
+        once = _PUSHED if settings.pushed else _ANSWER
+        return max(once / self.fullest, at_the_tip, arrive, self._done_in(interval, tasks))
 
     @property
     def _quickest(self) -> float:

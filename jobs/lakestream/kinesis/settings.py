@@ -63,6 +63,8 @@ class PlannerSettings:
     """`trigger.maxRecordsPerBatch`: user records that a batch aims at, after KPL de-aggregation."""
     max_bytes: int = 256 * 1024 * 1024
     """`trigger.maxBytesPerBatch`: bytes of record data that a batch aims at."""
+    pushed: bool = False
+    """Whether batches are read by subscriptions, as a consumer of its own has them."""
     skip_losses: bool = False
     """`onDataLoss: skip`, as in KinesisSettings."""
     drop_misplaced: bool = True

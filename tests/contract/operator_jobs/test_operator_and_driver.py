@@ -73,7 +73,9 @@ def test_a_driver_does_the_same_with_its_document_as_with_the_whole_one(example:
         definition = settings.definition(given, given.writer(name))
         assert definition == settings.definition(whole, whole.writer(name))
         assert settings.engine_settings(given, definition) == settings.engine_settings(whole, definition)
-        assert settings.planner_settings(given) == settings.planner_settings(whole)
+        assert settings.planner_settings(given, given.writer(name)) == settings.planner_settings(
+            whole, whole.writer(name)
+        )
         assert settings.kinesis_settings(given.spec.source.kinesis, given.writer(name)) == settings.kinesis_settings(
             whole.spec.source.kinesis, whole.writer(name)
         )

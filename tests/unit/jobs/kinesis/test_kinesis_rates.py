@@ -134,6 +134,11 @@ def test_a_backlogs_batch_has_what_the_fullest_shard_gives_in_one_answer() -> No
     assert Rates().observe(crowded(20, 4), tasks=2).slice(LARGE, 2, slots=2) == seconds(10.666)
 
 
+def test_a_backlogs_batch_that_is_pushed_has_what_comes_before_the_next_may_be() -> None:
+    pushed = replace(LARGE, pushed=True)
+    assert Rates().observe(crowded(20, 4), tasks=2).slice(pushed, 2, slots=2) == seconds(16)
+
+
 def test_at_the_tip_what_a_late_batch_finds_is_one_batch_however_full_a_shard_is() -> None:
     slow = replace(LARGE, interval=seconds(12))
     at_tip, behind = (Rates().observe(crowded(12, 11, caught_up=caught_up), tasks=2) for caught_up in (True, False))
