@@ -123,7 +123,6 @@ def _ingest(
         stack.callback(client.close)
         place = places.checkpoint_place(document, writer, s3)
         identity = _identity(client, writer)
-        _require_consumer(client, identity, writer)
         log = stack.enter_context(_taken_over(place, identity, control, stop))
         claim = _claimed(document, writer, log, place)
         stack.enter_context(_watch(place, log, stop))
@@ -134,11 +133,8 @@ def _ingest(
         )
         stack.callback(stop_session, spark)
         job = _job(document, writer, run_settings)
-        planner = stack.enter_context(
-            StreamPlanner(
-                client, settings.planner_settings(document, writer), slots=lambda: _slots(spark, control, job)
-            )
-        )
+        cut = settings.planner_settings(document, writer)
+        planner = stack.enter_context(StreamPlanner(client, cut, slots=partial(_slots, spark, control, job)))
 
         @cache
         def running() -> None:
@@ -313,14 +309,11 @@ def _taken_over(
 
 def _identity(client: HttpKinesisClient, writer: Writer) -> Identity:
     stream = client.describe_stream_summary()
-    return Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
-
-
-def _require_consumer(client: HttpKinesisClient, identity: Identity, writer: Writer) -> None:
     if writer.consumer_arn is not None:
         # On a cluster the document is of this writer alone, so that its number is not the one that users know.
         field = f"spec.writers: consumerArn of {writer.name!r}"
-        require_consumer(writer.consumer_arn, identity.stream_arn, client.describe_consumer, field)
+        require_consumer(writer.consumer_arn, stream.arn, client.describe_consumer, field)
+    return Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
 
 
 @contextmanager

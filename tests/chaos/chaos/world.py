@@ -96,9 +96,7 @@ class World:
         self.document = _document(setting, self.root, kinesis.endpoint)
         self._create_stream()
         if setting.pushed:
-            arn = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]["StreamARN"]
-            consumer = self.client.register_stream_consumer(StreamARN=arn, ConsumerName=WRITER)["Consumer"]
-            self.document["spec"]["writers"][0]["consumerArn"] = consumer["ConsumerARN"]
+            self.document["spec"]["writers"][0]["consumerArn"] = self._register()
         data = Random(chance.randrange(2**32))
         self.producer = Producer(self.client, STREAM, data, kinesis.clock.now, self.batches, setting)
 
@@ -221,6 +219,12 @@ class World:
             RecordDistributionStrategy="AUTO",
         )
         self.client.get_waiter("stream_exists").wait(StreamName=STREAM, WaiterConfig={"Delay": 1})
+
+    def _register(self) -> str:
+        """The ARN of a new consumer."""
+        stream = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]
+        made = self.client.register_stream_consumer(StreamARN=stream["StreamARN"], ConsumerName=WRITER)
+        return made["Consumer"]["ConsumerARN"]
 
     def batches(self) -> int:
         """That all drivers together have committed."""
