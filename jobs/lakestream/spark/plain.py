@@ -8,7 +8,7 @@ What is not plain, `exact` reads. Whether a time is one, and a float the nearest
 import builtins
 from collections.abc import Callable, Collection, Sequence
 from datetime import date
-from decimal import Context, Decimal, Inexact, InvalidOperation, Rounded
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Annotated, Any
 
 import msgspec
@@ -166,18 +166,18 @@ class _Kinds:
 
 def _fits(precision: int, scale: int) -> Callable[[object], Decimal]:
     unit = Decimal((0, (1,), -scale))
-    context = Context(prec=precision, traps=[Inexact, InvalidOperation])
-    # Java takes the square of the digits for a number, also of zeros behind it.
-    short = Context(prec=2 * precision, traps=[Rounded])
+    quantize: Callable[[Any, Decimal], Decimal] = Context(prec=precision, traps=[Inexact, InvalidOperation]).quantize
 
-    def check(value: object) -> Decimal:
-        if isinstance(value, str):
-            value = decimal_in(value)
-        if not isinstance(value, int | Decimal) or isinstance(value, bool):
+    def check(value: Any) -> Decimal:
+        number = decimal_in(value) if value.__class__ is str else value
+        if number.__class__ not in _NUMBERS:  # a boolean is an int to isinstance
             raise ValueError
-        return context.quantize(short.plus(value), unit)
+        return quantize(number, unit)
 
     return check
+
+
+_NUMBERS = frozenset({int, Decimal})
 
 
 def _never(data: bytes) -> tuple[Any, ...]:
