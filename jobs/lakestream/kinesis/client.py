@@ -9,7 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import botocore.session
@@ -30,7 +30,6 @@ from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.connections import Connections, Response
 from lakestream.kinesis.credentials import RenewedCredentials, assumed, find_credentials
-from lakestream.kinesis.http2 import PushedAnswer
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import Consumer, IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
 from lakestream.kinesis.proxies import proxy_of
@@ -39,6 +38,9 @@ from lakestream.kinesis.settings import KinesisSettings
 from lakestream.kinesis.signing import Signer
 from lakestream.kinesis.subscription import pushed_pages
 from lakestream.model import Position
+
+if TYPE_CHECKING:
+    from lakestream.kinesis.http2 import PushedAnswer
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

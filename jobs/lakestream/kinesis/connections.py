@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPException, HTTPResponse
 from threading import BoundedSemaphore
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httptools
 
-from lakestream.kinesis.http2 import PushedAnswer
 from lakestream.kinesis.proxies import Proxy
+
+if TYPE_CHECKING:
+    from lakestream.kinesis.http2 import PushedAnswer
 
 _RECEIVE = 1 << 16
 _KNOWN = "accept-encoding: identity\r\nuser-agent: lakestream\r\n"
@@ -100,6 +103,8 @@ class Connections:
 
     def pushed(self, headers: Mapping[str, str], body: bytes) -> PushedAnswer:
         """POST to `/` by HTTP/2, on a connection of its own. Arguments and errors are those of `post`."""
+        from lakestream.kinesis.http2 import PushedAnswer  # to import h2 takes 20 ms, of each start
+
         scheme, tls = ("http", None) if self._tls is None else ("https", self._tls_of_http2)
         return PushedAnswer(self._opened(tls, through=True), scheme, headers, body)
 
