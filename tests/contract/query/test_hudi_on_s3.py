@@ -107,7 +107,7 @@ def test_a_store_that_does_not_give_the_data_is_told_as_what_it_is(
     faults: OfDataFiles, monkeypatch: pytest.MonkeyPatch, effect: Effect, status: int, says: str, spared: int
 ) -> None:
     """And Spark, which would fare no better, is not asked. By itself hudi-rs waits for minutes."""
-    monkeypatch.setattr("lakestream.places._PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr("lakestream.places._PATIENCE", timedelta(seconds=3))
     faults.add(S3Fault(effect))
     faults.spared = spared
     done = ask()
