@@ -82,6 +82,37 @@ def test_a_query_that_makes_each_row_of_one_event_is_known(spark: SparkSession, 
 
 
 @pytest.mark.parametrize(
+    ("sql", "rescues"),
+    [
+        (None, True),
+        ("SELECT id, _arrival FROM events", False),
+        ("SELECT upper(id) AS id, n + 1 AS n FROM events WHERE n > 1 ORDER BY n", False),
+        ("SELECT id, count(*) AS n FROM events GROUP BY id", False),
+        ("SELECT id, max(n) OVER (PARTITION BY id) AS n FROM events", False),
+        ("SELECT id, x FROM events LATERAL VIEW explode(array('x', 'y')) t AS x", False),
+        ("WITH w AS (SELECT id FROM events) SELECT w.id FROM w JOIN events e ON w.id = e.id", False),
+        ("SELECT id FROM events UNION ALL SELECT upper(id) FROM events", False),
+        ("SELECT * FROM events", True),
+        ("TABLE events", True),
+        ("SELECT id, get_json_object(_rescued, '$.new') AS new FROM events", True),
+        ("SELECT id FROM events WHERE _RESCUED IS NULL", True),
+        ("SELECT id FROM events ORDER BY _rescued", True),
+        ("SELECT id FROM (SELECT * FROM events)", True),
+        ("SELECT id FROM (SELECT DISTINCT * FROM events)", True),
+        ("SELECT e.* FROM events e", True),
+        ("SELECT struct(*) AS all FROM events", True),
+        ("SELECT id, count(*) AS n FROM events GROUP BY ALL", False),
+        ("SELECT id FROM (TABLE events UNION ALL TABLE events)", True),
+        ("SELECT id FROM (SELECT id, n, at, id AS x, id, id, n, at, id FROM events UNION ALL TABLE events)", True),
+        ("SELECT id FROM events WHERE n = (SELECT max(n) FROM events)", True),
+        ("WITH w AS (TABLE events) SELECT id FROM w", True),
+    ],
+)
+def test_what_nobody_asks_for_is_not_rescued(spark: SparkSession, sql: str | None, rescues: bool) -> None:
+    assert Pipeline.of(spark, DDL, sql).rescues is rescues
+
+
+@pytest.mark.parametrize(
     ("sql", "found"),
     [
         ("SELECT * FROM events", {"1": ["a"], "2": ["b"]}),

@@ -22,7 +22,8 @@ from lakestream.spark.exact import MISSING, exact_reader
 from lakestream.spark.plain import NotPlain, loose_strings, plain_decoder, tells_of_surplus
 from lakestream.spark.surplus import surplus_decoder
 
-METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
+RESCUED = "_rescued"
+METADATA = (RESCUED, "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
 """Columns that every event has beside those of the schema."""
 
 DATA, REASON = "_lakestream_data", "_lakestream_reason"
@@ -53,7 +54,7 @@ def events_schema(schema: st.StructType, *, of_table: bool = False) -> st.Struct
 
 
 def typed(
-    batches: Iterable[pa.RecordBatch], schema: st.StructType, *, of_table: bool = False
+    batches: Iterable[pa.RecordBatch], schema: st.StructType, *, of_table: bool = False, rescues: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Batches of raw records (`lakestream.kinesis.SCHEMA`) as events, with the columns of `events_schema`.
 
@@ -63,6 +64,7 @@ def typed(
         batches: may have `REASON` as well: why a record cannot be used, whatever it holds.
         schema: of the records.
         of_table: they are rows of a table, which has a column for everything.
+        rescues: somebody wants to know what the schema lacks. If not, `_rescued` is null.
     """
     made = events_schema(schema, of_table=of_table)
     names = made.names
@@ -71,7 +73,7 @@ def typed(
         columns = [arrow_type(field.dataType) for field in made.fields[: len(schema.fields)]]
         yield from (_refused(batch, columns, names, why) for batch in batches)
         return
-    reader = EventReader(schema)
+    reader = EventReader(schema, rescues=rescues or of_table)
     for batch in batches:
         data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
         events = reader.read(data.to_pylist())
@@ -122,22 +124,27 @@ class Events:
 
 
 class EventReader:
-    """Reads records of one schema.
+    """Reads records of one schema, and if that is wanted what it lacks.
 
     Raises:
         TypeError: the schema has a type that JSON is not read into.
     """
 
-    def __init__(self, schema: st.StructType) -> None:
+    def __init__(self, schema: st.StructType, *, rescues: bool = True) -> None:
         self._schema = schema
+        self._rescues = rescues
         self._exact = exact_reader(schema)
         self._loose: frozenset[int] = frozenset()
         self._unusual = 0
-        self._plain = plain_decoder(schema)
-        self._surplus = surplus_decoder(schema)
+        self._decode()
         self._types = [column_of(field.dataType) for field in schema.fields]
         self._nothing = (None,) * len(self._types)
         self._needed = [(at, field.name) for at, field in enumerate(schema.fields) if not field.nullable]
+
+    def _decode(self) -> None:
+        """Make the decoders, by what is known."""
+        self._plain = plain_decoder(self._schema, closed=self._rescues, loose=self._loose)
+        self._surplus = surplus_decoder(self._schema, self._loose)
 
     def read(self, datas: Sequence[bytes]) -> Events:
         """Records to columns."""
@@ -189,8 +196,7 @@ class EventReader:
         """Where a record has numbers, objects and the like in columns of STRING, so may all that come."""
         if new := loose_strings(self._schema, data) - self._loose:
             self._loose |= new
-            self._plain = plain_decoder(self._schema, loose=self._loose)
-            self._surplus = surplus_decoder(self._schema, self._loose)
+            self._decode()
 
     def _read_exactly(self, found: "_Found", position: int, data: bytes) -> None:
         try:
@@ -198,7 +204,7 @@ class EventReader:
         except RecordError as error:
             found.rows[position], found.reasons[position] = self._nothing, str(error)
         else:
-            found.rows[position], found.rescued[position] = read.values, read.lacking
+            found.rows[position], found.rescued[position] = read.values, read.lacking if self._rescues else None
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructField, StructType
 
 from lakestream.errors import ExpressionError, SchemaError, SinkError
 from lakestream.model import Filter
-from lakestream.spark.events import REASON, ROW, events_schema, unreadable
+from lakestream.spark.events import REASON, RESCUED, ROW, events_schema, unreadable
 from lakestream.spark.failing import failing_records, failure_of
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
-from lakestream.spark.transform import VIEW, is_by_row, require_query, transform
+from lakestream.spark.transform import VIEW, is_by_row, require_query, takes, transform
 
 Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
@@ -81,6 +81,8 @@ class Pipeline:
     """Of the sink as well: a predicate that it looks at for each row."""
     filters: tuple[Filter, ...] = ()
     """`spec.filter`: which records are looked at at all."""
+    rescues: bool = True
+    """Whether rows are made of what the schema lacks; who does not ask for it is not made to wait for it."""
 
     @classmethod
     def of(
@@ -121,6 +123,7 @@ class Pipeline:
             refusal=None if guard is None else guard(rows.schema),
             delete_when=delete_when,
             filters=filters,
+            rescues=sql is None or takes(rows, RESCUED),
         )
 
     @property

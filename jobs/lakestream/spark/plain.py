@@ -66,8 +66,7 @@ def plain_decoder(
 
     Args:
         schema: of the records.
-        closed: a record with fields that the schema lacks is not plain. If not, nothing of these is looked at but their
-            syntax.
+        closed: a record with fields that the schema lacks is not plain. If not, these are passed over.
         loose: where in the schema there are columns of STRING that take any value, as its JSON; to read one takes
             longer.
     """
@@ -82,15 +81,21 @@ def plain_decoder(
     def read(data: bytes) -> tuple[Any, ...]:
         return astuple(decode(data))
 
+    def read_open(data: bytes) -> tuple[Any, ...]:
+        data.decode()  # the decoder looks at the syntax of what it passes over, not at its letters
+        return astuple(decode(data))
+
     def read_loosely(data: bytes) -> tuple[Any, ...]:
-        data.decode()  # the decoder does not, of what it only finds the end of
+        data.decode()  # nor at those of what it leaves as it is
         values = list(astuple(decode(data)))
         for at in loose:
             if (value := values[at]) is not None:
                 values[at] = text_in(value)
         return tuple(values)
 
-    return read_loosely if loose else read
+    if loose:
+        return read_loosely
+    return read if closed else read_open
 
 
 def loose_strings(schema: st.StructType, data: bytes) -> frozenset[int]:

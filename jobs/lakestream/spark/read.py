@@ -105,12 +105,13 @@ def _events(
     *,
     of_table: bool = False,
 ) -> DataFrame:
-    schema, filters = pipeline.schema, pipeline.filters  # and not the JVM's columns: they are pickled
+    # And not the JVM's columns: they are pickled.
+    schema, filters, rescues = pipeline.schema, pipeline.filters, pipeline.rescues
     # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
     pickled = [pickle.dumps(task) for task in tasks]
 
     def become(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        return typed(taken(raw, filters), schema, of_table=of_table)
+        return typed(taken(raw, filters), schema, of_table=of_table, rescues=rescues)
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()

@@ -39,8 +39,6 @@ def surplus_decoder(
 
     def read(data: bytes) -> tuple[tuple[Any, ...], str | None]:
         values = values_of(data)
-        # Decoders skip what they are not asked for, and so look at the syntax of it, not at its letters.
-        data.decode()
         is_flat = _BACKSLASH not in data and _BRACKET not in data and data.rfind(_BRACE) <= 0
         rest = of_flat(data) if is_flat else of_any(data)
         return values, None if rest is None else msgspec.json.encode(rest).decode()

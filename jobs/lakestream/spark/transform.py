@@ -74,3 +74,32 @@ def _is_by_row(plan: Any) -> bool:
     if kind not in _BY_ROW or not plan.subqueries().isEmpty():
         return False
     return _is_by_row(plan.children().apply(0))
+
+
+def takes(rows: DataFrame, column: str) -> bool:
+    """Whether a query may make rows of a column of the events, as far as its plan tells.
+
+    Args:
+        rows: of a query.
+        column: by its name; another one of that name counts as well.
+    """
+    return _takes(rows._jdf.queryExecution().analyzed(), column, is_narrowed=False)
+
+
+def _takes(plan: Any, column: str, *, is_narrowed: bool) -> bool:
+    """`is_narrowed`: what is above takes columns by name, and not this one."""
+    kind = class_of(plan)
+    if kind == "View":
+        return not is_narrowed  # the events, with all of their columns
+    named = plan.references().toSeq()
+    if not plan.subqueries().isEmpty() or any(named.apply(at).name().lower() == column for at in range(named.size())):
+        return True
+    is_narrowed = kind in _NARROWS or (is_narrowed and kind in _KEEPS)
+    children = plan.children()
+    return any(_takes(children.apply(at), column, is_narrowed=is_narrowed) for at in range(children.size()))
+
+
+_NARROWS = {"Aggregate", "Project"}
+"""Operators that give what they name, and nothing else of what is below."""
+_KEEPS = {"Filter", "Generate", "Join", "Sort", "SubqueryAlias", "Window"}
+"""Those that look at nothing of it but what they name. Not so UNION, which goes by position, and DISTINCT."""

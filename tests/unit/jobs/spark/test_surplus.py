@@ -141,6 +141,19 @@ def test_no_record_is_read_with_every_digit_for_what_the_schema_lacks(exactly: l
     assert found.rescued.to_pylist() == [None, more, some, None, None, unusual, more, unusual, None, some]
 
 
+def test_what_nobody_asks_for_is_passed_over(exactly: list[bytes]) -> None:
+    within, number, unfit, cut = b'{"inner":{"a":"b","c":1.0}}', b'{"id":1.0,"y":2}', b'{"n":"1","x":1}', b'{"x":1'
+    datas = [PLAIN, MORE, within, number, number, UNUSUAL, unfit, cut, b'{"x":"\xff"}', b'{"x":NaN}']
+    reader, asked = EventReader(SCHEMA, rescues=False), EventReader(SCHEMA)
+    found, wanted = reader.read(datas), asked.read(datas)
+    assert found.columns == wanted.columns
+    assert found.reasons == wanted.reasons
+    assert found.rescued.null_count == len(datas) > wanted.rescued.null_count
+    exactly.clear()
+    reader.read([PLAIN, MORE, within, number])
+    assert exactly == []
+
+
 def test_the_first_values_that_are_no_strings_tell_of_the_others(exactly: list[bytes]) -> None:
     number, array, both = b'{"id":1.0}', b'{"id":[1.0]}', b'{"id":2.0,"x":[ ]}'
     reader = EventReader(SCHEMA)
