@@ -81,12 +81,13 @@ def plain_decoder(
     def read(data: bytes) -> tuple[Any, ...]:
         return astuple(decode(data))
 
+    # Of what it passes over, or leaves as it is, the decoder looks at the syntax, and not whether it is UTF-8.
     def read_open(data: bytes) -> tuple[Any, ...]:
-        data.decode()  # the decoder looks at the syntax of what it passes over, not at its letters
+        data.decode()
         return astuple(decode(data))
 
     def read_loosely(data: bytes) -> tuple[Any, ...]:
-        data.decode()  # nor at those of what it leaves as it is
+        data.decode()
         values = list(astuple(decode(data)))
         for at in loose:
             if (value := values[at]) is not None:

@@ -38,7 +38,7 @@ VALUES = (
 )
 NO_VALUES = (
     *("01", "1.", ".5", "+1", "1e", "-", "NaN", "Infinity", "-Infinity", "nul", "1_0", "0x1", "00", "1.0.0"),
-    *('"\\ud800"', '"\\x"', '"a\nb"', '"\\"', "[1,]", "[", '{"a"}', "1 2", ""),
+    *('"\\ud800"', '"\\udc00\\ud800"', '"\\x"', '"a\nb"', '"\\"', "[1,]", "[", '{"a"}', "1 2", ""),
 )
 NAMES = ("id", "n", "inner", "x", "y", "\\u0078", "ID", "", '\\"q', "é", "\\ud800")
 BLANKS = ("", " ", "\n", "\t", "\r", "\x0b", "\ufeff")
@@ -63,7 +63,8 @@ def by(decoder: Callable[[bytes], Any], data: bytes) -> Any:
 
 
 texts = st.lists(
-    st.tuples(*(st.sampled_from(each) for each in (BLANKS, NAMES, BLANKS, VALUES + NO_VALUES, BLANKS))), max_size=4
+    st.tuples(*(st.sampled_from(each) for each in (BLANKS, NAMES, BLANKS, VALUES + NO_VALUES, BLANKS))),
+    max_size=4,
 ).map(lambda fields: "{" + ",".join(f'{a}"{name}"{b}:{value}{c}' for a, name, b, value, c in fields) + "}")
 damaged = st.tuples(texts, st.integers(0, 200), st.binary(max_size=2), st.integers(0, 2)).map(
     lambda drawn: drawn[0].encode()[: drawn[1]] + drawn[2] + drawn[0].encode()[drawn[1] + drawn[3] :]
@@ -76,6 +77,21 @@ damaged = st.tuples(texts, st.integers(0, 200), st.binary(max_size=2), st.intege
 def test_what_the_decoders_take_is_what_every_digit_gives(data: bytes) -> None:
     for decoder in (QUICKLY, LOOSELY):
         assert by(decoder, data) in (read(data), None)
+
+
+# There is no time in the schema, of which all of a batch are read together.
+@given(st.lists(texts.map(str.encode) | damaged, max_size=8))
+@example([b'{"x":"\\ud800"}', b'{"\\ud800":1}', b'{"x":["\\udc00"]}', b'{"x":"\xff"}', b'{"\xff":1}'])
+@example([b'{"id":1.0}', b'{"id":1.0,"x":"\\ud800"}', b'{"id":[1],"x":"\xff"}', b'{"id":"\\ud800"}', b'{"id":"\xff"}'])
+def test_a_record_is_the_same_whatever_is_read_before_it_and_asked_for(datas: list[bytes]) -> None:
+    asked, passed_over = EventReader(SCHEMA).read(datas), EventReader(SCHEMA, rescues=False).read(datas)
+    one_by_one = [EventReader(SCHEMA).read([data]) for data in datas]
+    for at in range(len(SCHEMA.fields)):
+        alone = [one.columns[at][0].as_py() for one in one_by_one]
+        assert asked.columns[at].to_pylist() == passed_over.columns[at].to_pylist() == alone
+    reasons = [one.reasons[0].as_py() for one in one_by_one]
+    assert asked.reasons.to_pylist() == passed_over.reasons.to_pylist() == reasons
+    assert asked.rescued.to_pylist() == [one.rescued[0].as_py() for one in one_by_one]
 
 
 @pytest.mark.parametrize("value", VALUES)
