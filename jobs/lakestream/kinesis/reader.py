@@ -86,6 +86,10 @@ class _Progress:
     misplaced: int = 0
     """User records that were left out."""
 
+    def position(self, piece: ShardRange) -> Position:
+        """Where to go on."""
+        return at(piece.first) if self.last is None else after(self.last.sequence)
+
 
 class RangeReader:
     """Reads ranges of one stream. Thread-safe."""
@@ -135,30 +139,26 @@ class RangeReader:
         self._end_early(piece, progress, is_closed=True)
 
     def _pages(self, piece: ShardRange, progress: _Progress) -> Iterator[RecordPage]:
-        start = at(piece.first)
-        for page in self._pushed(piece.shard_id, start):
+        for page in self._pushed(piece, progress):
             yield page
             if page.next_iterator is None:
                 return
-            if page.sequences:
-                start = after(int(page.sequences[-1]))
+        start = progress.position(piece)
         yield from pages(self._client, piece.shard_id, start, limit=lambda: progress.limit, sleep=self._sleep)
 
-    def _pushed(self, shard_id: str, start: Position) -> Iterator[RecordPage]:
+    def _pushed(self, piece: ShardRange, progress: _Progress) -> Iterator[RecordPage]:
         """What is pushed, up to where it has to be asked for."""
         if self._subscribe is None:
             return
         try:
-            for page in self._subscribe(shard_id, start):
-                if page.sequences and at(int(page.sequences[0])) < start:
+            for page in self._subscribe(piece.shard_id, progress.position(piece)):
+                if page.sequences and at(int(page.sequences[0])) < progress.position(piece):
                     raise KinesisAnswerError.of("SubscribeToShard", f"it goes back to {page.sequences[0]}")
                 yield page
-                if page.sequences:
-                    start = after(int(page.sequences[-1]))
         except KinesisDeniedError:
             raise
         except KinesisError as error:
-            log.info("%s: records are asked for, as none are pushed: %s", shard_id, error)
+            log.info("%s: records are asked for, as none are pushed: %s", piece.shard_id, error)
 
     def _check_beginning(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> None:
         """Records are trimmed from the front, so the first one stands for all, at the time when it was read."""

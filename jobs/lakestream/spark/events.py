@@ -20,7 +20,7 @@ from lakestream.spark.columns import arrow_type, column_of, columns_of
 from lakestream.spark.digits import RecordError
 from lakestream.spark.exact import MISSING, exact_reader
 from lakestream.spark.plain import NotPlain, loose_strings, plain_decoder, tells_of_surplus
-from lakestream.spark.surplus import surplus_decoder
+from lakestream.spark.surplus import SurplusDecoder, surplus_decoder
 
 RESCUED = "_rescued"
 METADATA = (RESCUED, "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
@@ -144,7 +144,7 @@ class EventReader:
     def _decode(self) -> None:
         """Make the decoders, by what is known."""
         self._plain = plain_decoder(self._schema, closed=self._rescues, loose=self._loose)
-        self._surplus = surplus_decoder(self._schema, self._loose)
+        self._surplus: SurplusDecoder | None = None  # made once a record has some: a task of others has no need of it
 
     def read(self, datas: Sequence[bytes]) -> Events:
         """Records to columns."""
@@ -180,6 +180,8 @@ class EventReader:
     def _read_unusual(self, found: "_Found", position: int, data: bytes, has_surplus: bool) -> bool:
         """Read a record that may have more than the schema; whether it has, and is plain but for that."""
         if has_surplus:
+            if self._surplus is None:
+                self._surplus = surplus_decoder(self._schema, self._loose)
             try:
                 found.rows[position], found.rescued[position] = self._surplus(data)
                 return found.rescued[position] is not None

@@ -5,7 +5,7 @@ than half of the time that `exact` takes (docs/records.md).
 """
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -23,10 +23,12 @@ _COMPACT = Access(_FIELDS.decode, _ITEMS.decode, lambda fields: {name: compact(f
 _BACKSLASH, _BRACKET, _BRACE = b"\\[{"
 
 
-def surplus_decoder(
-    schema: st.StructType, loose: Collection[int] = ()
-) -> Callable[[bytes], tuple[tuple[Any, ...], str | None]]:
-    """A function that reads of a record what `exact_reader` would, as a pair.
+SurplusDecoder: TypeAlias = Callable[[bytes], tuple[tuple[Any, ...], str | None]]
+"""From a record to what `exact_reader` would read of it, as a pair."""
+
+
+def surplus_decoder(schema: st.StructType, loose: Collection[int] = ()) -> SurplusDecoder:
+    """A function that reads a record.
 
     It raises one of `NotPlain` for records that are not plain, whatever else they have.
 
