@@ -28,8 +28,8 @@ _RESOLVE_TIMEOUT_SECONDS = 900
 """140 MB in some 40 jars; one minute over a good connection."""
 
 
-_NO_DEFAULTS = "empty-hadoop-defaults.jar"
-"""Comes before Hadoop's own jars by name, and so on the class path."""
+NO_DEFAULTS = "empty-hadoop-defaults.jar"
+"""Comes before Hadoop's own jars on the class path."""
 _EMPTY = dict.fromkeys(("mapred-default.xml", "yarn-default.xml"), "<configuration/>")
 """Neither runs here, and theirs are two thirds of the Hadoop configuration that Hudi sends along with each stage, and
 that each of its tasks reads."""
@@ -97,7 +97,7 @@ def _resolve(cache: Path, ivy_file: bytes, folder: Path) -> None:
     for jar in spark_jars().glob("*.jar"):
         if not jar.name.startswith("hadoop-client-"):
             _link(jar, partial / jar.name)
-    with zipfile.ZipFile(partial / _NO_DEFAULTS, "w") as archive:
+    with zipfile.ZipFile(partial / NO_DEFAULTS, "w") as archive:
         for name, content in _EMPTY.items():
             archive.writestr(zipfile.ZipInfo(name), content)
     partial.rename(folder)

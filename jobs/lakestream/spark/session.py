@@ -19,6 +19,7 @@ from lakestream.errors import SettingsError
 from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
 from lakestream.spark.hudi import HUDI_CONF
 from lakestream.spark.java import java_home
+from lakestream.spark.local_files import LOCAL_FILES
 from lakestream.spark.names import keep_names
 from lakestream.storage import S3Settings
 
@@ -167,6 +168,7 @@ def local_conf(settings: SessionSettings, classes: str, archive: Path) -> dict[s
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.hadoop.fs.file.impl": LOCAL_FILES,
         # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
         "spark.sql.shuffle.partitions": "8",
         # One by one in quotes: there may be blanks in the path of the archive.

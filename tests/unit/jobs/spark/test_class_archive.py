@@ -37,10 +37,11 @@ def dump(java: Path, body: str) -> None:
     script.chmod(0o755)
 
 
-def test_a_class_path_has_the_jars_by_name(tmp_path: Path) -> None:
-    for name in ("z.jar", "README", "a.jar"):
+def test_a_class_path_has_the_jars_that_are_asked_most_and_the_others_by_name(tmp_path: Path) -> None:
+    names = ["empty-hadoop-defaults", "spark-core_2.12-3.5.9", "hudi-spark3.5-bundle_2.12-1.2.0", "a", "z"]
+    for name in ("README", *(f"{name}.jar" for name in reversed(names))):
         (tmp_path / name).touch()
-    assert class_path(tmp_path) == f"{tmp_path}/a.jar:{tmp_path}/z.jar"
+    assert class_path(tmp_path) == ":".join(f"{tmp_path}/{name}.jar" for name in names)
 
 
 def test_another_class_path_or_java_has_another_archive(tmp_path: Path, java: Path) -> None:
@@ -65,6 +66,7 @@ def test_an_archive_is_made_once(tmp_path: Path, java: Path, monkeypatch: pytest
     monkeypatch.setenv("LAKESTREAM_JARS", str(cache))
     monkeypatch.setenv("JAVA_HOME", str(java))
     monkeypatch.setattr(archive, "ensure_jars", lambda: cache / "jars")
+    monkeypatch.setattr(archive, "ensure_local_files", lambda jars: jars.with_name("local-files.jar"))
     dump(java, f'echo run >> {tmp_path}/runs; echo "$*" > "$file"')
     made = ensure_archive()
     assert ensure_archive() == made
