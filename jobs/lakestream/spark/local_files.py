@@ -12,7 +12,7 @@ import zipfile
 from importlib.resources import files
 from pathlib import Path
 
-from lakestream.spark.jars import JarsUnavailableError
+from lakestream.spark.jars import JarsUnavailableError, locked
 from lakestream.spark.java import java_home
 
 LOCAL_FILES = "dev.lakestream.LocalFiles"
@@ -24,7 +24,9 @@ _SECONDS = 120
 
 
 def ensure_local_files(jars: Path) -> Path:
-    """The jar, beside the folder of jars that it is compiled for; several processes may make it at once.
+    """The jar, beside the folder of jars that it is compiled for.
+
+    Of several processes one makes it, and others wait: to an archive of classes, one that is made again is another.
 
     Raises:
         JarsUnavailableError: it could not be compiled; the message carries the end of the compiler's output.
@@ -32,8 +34,9 @@ def ensure_local_files(jars: Path) -> Path:
     source = files("lakestream.spark").joinpath("LocalFiles.java").read_bytes()
     jar = jars.parent / f"local-files-{hashlib.sha256(jars.name.encode() + source).hexdigest()[:12]}.jar"
     if not jar.is_file():
-        with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
-            _compile(source, jars, Path(scratch)).rename(jar)
+        with locked(jar.parent / "lock"), tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
+            if not jar.is_file():
+                _compile(source, jars, Path(scratch)).rename(jar)
     return jar
 
 

@@ -1,4 +1,4 @@
-"""What the steps of the Spark image's build run is there when they run: they have a few of our modules, and no others."""
+"""What the steps of the Spark image's build import is there by then: they have a few of our modules, and no others."""
 
 from __future__ import annotations
 
