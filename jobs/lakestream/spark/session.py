@@ -77,6 +77,10 @@ def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if sys.flags.utf8_mode:
+        # In a locale of ASCII (LC_ALL=C) Python has the names of files in UTF-8 all the same. A JVM would make a
+        # question mark of each letter that it lacks, and one partition of two.
+        os.environ["LC_ALL"] = "C.UTF-8"
     conf = SparkConf(loadDefaults=False).setAppName(settings.app_name).setMaster(f"local[{cores}]")
     local = local_conf(settings, local_class_path(), local_archive())
     conf.setAll(list({**local, **common_conf(settings), **settings.conf}.items()))
