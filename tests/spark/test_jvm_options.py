@@ -71,6 +71,17 @@ def test_a_jvm_logs_text_otherwise(monkeypatch: pytest.MonkeyPatch, capfd: pytes
     assert "java.lang.IllegalStateException: no such \\ file" in lines
 
 
+def test_what_is_written_does_not_depend_on_the_language_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home()))
+    # What a JVM takes from a locale that is installed.
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Duser.language=tr -Duser.country=TR")
+    with _own_jvm() as gateway:
+        jvm: Any = gateway.jvm
+        assert jvm.java.util.Locale.getDefault().toString() == "en_US"
+        # As a transform's lower() has it.
+        assert jvm.org.apache.spark.unsafe.types.UTF8String.fromString("ÜI").toLowerCase().toString() == "üi"
+
+
 def test_a_jvm_that_is_killed_while_it_starts_processes_leaves_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each would have its connections: executors and workers would wait for a driver that is gone. The Java that comes
     # with us does that; one that is installed may be newer.

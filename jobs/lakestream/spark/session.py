@@ -154,6 +154,10 @@ def java_options(archive: Path) -> list[str]:
     """Of every JVM, driver or executor; packages and archive are at the same place in all containers of an image."""
     return [
         _LOGGING,
+        # Not the machine's: in a Turkish one Hudi does not know its own states by their names (INFLIGHT with a dotted
+        # I), and SQL's lower() makes another row of a record.
+        "-Duser.language=en",
+        "-Duser.country=US",
         # To measure objects, Hudi's JOL would start four more JVMs that try, in vain, to attach to this one.
         "-Djol.skipDynamicAttach=true",
         "-Djol.skipHotspotSAAttach=true",
