@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +13,6 @@ from lakestream.spark.local_files import LOCAL_FILES
 pytestmark = pytest.mark.spark
 
 FILES = 20
-MAKE_TWO = """
-import sys
-from lakestream.spark.session import SessionSettings, build_session
-spark = build_session(SessionSettings("names", cores=1))
-files = spark._jvm.org.apache.hadoop.fs
-for name in ("dt=ä", "dt=ö"):
-    path = files.Path(f"{sys.argv[1]}/{name}/new")
-    path.getFileSystem(spark._jsc.hadoopConfiguration()).create(path).close()
-"""
 
 
 @pytest.fixture(name="files")
@@ -71,14 +59,6 @@ def test_files_are_made_without_a_process(spark: SparkSession, files: Any, tmp_p
         files.create(jvm.org.apache.hadoop.fs.Path(str(tmp_path / f"{number}" / "new"))).close()
     assert len([*tmp_path.glob("*/new")]) == FILES
     assert _faults_of_children(pid) == before
-
-
-def test_names_are_in_utf_8_in_a_locale_of_ascii(tmp_path: Path) -> None:
-    """As when something is run by cron: two partitions were one, `dt=?`."""
-    command = [sys.executable, "-c", MAKE_TWO, str(tmp_path)]
-    run = subprocess.run(command, env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"dt=ä", "dt=ö"}
 
 
 def _faults_of_children(pid: int) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
+from lakestream.spark.environment import local_environment
 from lakestream.spark.jars import NO_DEFAULTS, JarsUnavailableError, ensure_jars, jars_cache, locked, spark_jars
 from lakestream.spark.java import java_home
 from lakestream.spark.local_files import ensure_local_files
@@ -121,12 +122,7 @@ def make_archive(archive: Path, classes: str, java: Path) -> None:
     with tempfile.TemporaryDirectory(dir=archive.parent) as scratch:
         folder = Path(scratch)
         loaded, partial = folder / "loaded.classlist", folder / "partial.jsa"
-        environment = {
-            **os.environ,
-            "JAVA_HOME": str(java),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
+        environment = {**os.environ, **local_environment(), "JAVA_HOME": str(java)}
         rehearse = [sys.executable, "-m", "lakestream.spark.rehearsal", str(folder), classes, str(loaded)]
         _run("the rehearsal", rehearse, environment)
         dump = [str(java / "bin" / "java"), "-Xshare:dump", f"-XX:SharedClassListFile={loaded}"]

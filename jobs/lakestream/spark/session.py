@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
@@ -17,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from lakestream.errors import SettingsError
 from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
+from lakestream.spark.environment import local_environment
 from lakestream.spark.hudi import HUDI_CONF
-from lakestream.spark.java import java_home
 from lakestream.spark.local_files import LOCAL_FILES
 from lakestream.spark.names import keep_names
 from lakestream.storage import S3Settings
@@ -73,14 +72,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
 
 def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
-    # bin/java is looked up by PySpark's launcher script, which only heeds the environment.
-    os.environ["JAVA_HOME"] = str(java_home())
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if sys.flags.utf8_mode:
-        # In a locale of ASCII (LC_ALL=C) Python has the names of files in UTF-8 all the same. A JVM would make a
-        # question mark of each letter that it lacks, and one partition of two.
-        os.environ["LC_ALL"] = "C.UTF-8"
+    os.environ.update(local_environment())
     conf = SparkConf(loadDefaults=False).setAppName(settings.app_name).setMaster(f"local[{cores}]")
     local = local_conf(settings, local_class_path(), local_archive())
     conf.setAll(list({**local, **common_conf(settings), **settings.conf}.items()))
