@@ -51,8 +51,7 @@ def _compile(source: bytes, jars: Path, folder: Path) -> Path:
     except subprocess.TimeoutExpired as error:
         raise JarsUnavailableError(f"compiling {file.name} took over {_SECONDS} s") from error
     compiled = sorted(classes.rglob("*.class"))
-    # It also ends with 0 after an error.
-    if not compiled:
+    if done.returncode != 0 or not compiled:
         raise JarsUnavailableError(f"{file.name} could not be compiled:\n{(done.stdout + done.stderr)[-2000:]}")
     with zipfile.ZipFile(packed, "w") as archive:
         for found in compiled:
