@@ -9,15 +9,13 @@ In an image `python -m lakestream.spark.archive` puts it beside PySpark's jars, 
 import hashlib
 import logging
 import os
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
 from lakestream.spark.environment import local_environment
-from lakestream.spark.jars import NO_DEFAULTS, JarsUnavailableError, ensure_jars, jars_cache, locked, spark_jars
+from lakestream.spark.jars import NO_DEFAULTS, ensure_jars, jars_cache, locked, run_java, spark_jars
 from lakestream.spark.java import java_home
 from lakestream.spark.local_files import ensure_local_files
 
@@ -124,28 +122,11 @@ def make_archive(archive: Path, classes: str, java: Path) -> None:
         loaded, partial = folder / "loaded.classlist", folder / "partial.jsa"
         environment = {**os.environ, **local_environment(), "JAVA_HOME": str(java)}
         rehearse = [sys.executable, "-m", "lakestream.spark.rehearsal", str(folder), classes, str(loaded)]
-        _run("the rehearsal", rehearse, environment)
+        run_java("the rehearsal for the archive of classes", rehearse, _SECONDS, environment)
         dump = [str(java / "bin" / "java"), "-Xshare:dump", f"-XX:SharedClassListFile={loaded}"]
         dump += [f"-XX:SharedArchiveFile={partial}", "-Xlog:cds=off", "-Xlog:cds+lambda=off", "-cp", classes]
-        _run("the dump", dump, environment)
+        run_java("the dump for the archive of classes", dump, _SECONDS, environment)
         partial.rename(archive)
-
-
-def _run(what: str, command: Iterable[str], environment: dict[str, str]) -> None:
-    try:
-        done = subprocess.run(
-            [*command],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise JarsUnavailableError(f"{what} for the archive of classes took over {_SECONDS} s") from error
-    if done.returncode != 0:
-        raise JarsUnavailableError(f"{what} for the archive of classes failed:\n{done.stdout[-2000:]}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -130,6 +130,29 @@ def install_jars(folder: Path) -> None:
 def spark_jars() -> Path:
     """The folder of PySpark's own jars."""
     return Path(pyspark.__file__).parent / "jars"
+
+
+def run_java(what: str, command: Iterable[str], seconds: float, environment: Mapping[str, str] | None = None) -> str:
+    """Run one of the programs that make something of the jars; what it prints.
+
+    Raises:
+        JarsUnavailableError: it took longer, or failed; the message carries the end of its output.
+    """
+    try:
+        done = subprocess.run(
+            [*command],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise JarsUnavailableError(f"{what} took over {seconds} s") from error
+    if done.returncode != 0:
+        raise JarsUnavailableError(f"{what} failed:\n{done.stdout[-2000:]}")
+    return done.stdout
 
 
 def _spark_ivy() -> Path:

@@ -6,13 +6,12 @@ cluster a lake is on S3.
 
 import hashlib
 import os
-import subprocess
 import tempfile
 import zipfile
 from importlib.resources import files
 from pathlib import Path
 
-from lakestream.spark.jars import JarsUnavailableError, locked
+from lakestream.spark.jars import JarsUnavailableError, locked, run_java
 from lakestream.spark.java import java_home
 
 LOCAL_FILES = "dev.lakestream.LocalFiles"
@@ -46,13 +45,10 @@ def _compile(source: bytes, jars: Path, folder: Path) -> Path:
     classes.mkdir()
     path = os.pathsep.join(map(str, jars.glob("*.jar")))
     command = [str(java_home() / "bin" / "java"), "-cp", path, _COMPILER, "-classpath", path, "-d", str(classes)]
-    try:
-        done = subprocess.run([*command, str(file)], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise JarsUnavailableError(f"compiling {file.name} took over {_SECONDS} s") from error
+    output = run_java(f"compiling {file.name}", [*command, str(file)], _SECONDS)
     compiled = sorted(classes.rglob("*.class"))
-    if done.returncode != 0 or not compiled:
-        raise JarsUnavailableError(f"{file.name} could not be compiled:\n{(done.stdout + done.stderr)[-2000:]}")
+    if not compiled:
+        raise JarsUnavailableError(f"{file.name} was not compiled:\n{output[-2000:]}")
     with zipfile.ZipFile(packed, "w") as archive:
         for found in compiled:
             archive.write(found, str(found.relative_to(classes)))
