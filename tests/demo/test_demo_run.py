@@ -17,13 +17,13 @@ import pytest
 
 from lab.family import alive
 from lakestream_demo.reaper import TOKEN_VARIABLE
-from quick_spark import QUICK
+from quick_spark import quick
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 START_SECONDS = 300.0
 END_SECONDS = 120.0
-ENVIRONMENT = {**os.environ, **QUICK}
+ENVIRONMENT = {**os.environ, **quick()}
 DEMO = (sys.executable, "-m", "lakestream.main", "demo", "--users", "50", "--events", "500")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
@@ -26,10 +27,7 @@ def interpreted(spark: SparkSession) -> Iterator[None]:
             spark.conf.unset(name)
 
 
-def submit_args(*options: str) -> str:
-    """What a driver's JVM is started with, beside its own settings."""
-    return " ".join([*options, *(f"--conf {name}={value}" for name, value in INTERPRETED.items()), "pyspark-shell"])
-
-
-QUICK = {"JAVA_TOOL_OPTIONS": JAVA_OPTIONS, "PYSPARK_SUBMIT_ARGS": submit_args()}
-"""The environment of a driver."""
+def quick(conf: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """The environment of a driver; `conf` is more of Spark's configuration."""
+    properties = (f"-D{name}={value}" for name, value in {**INTERPRETED, **conf}.items())
+    return {"JAVA_TOOL_OPTIONS": " ".join([JAVA_OPTIONS, *properties])}

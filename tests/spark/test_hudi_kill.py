@@ -18,7 +18,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import Operation, TableType, TableVersion
-from quick_spark import QUICK
+from quick_spark import quick
 
 BATCHES = 3
 ROWS = 50
@@ -79,7 +79,7 @@ def test_a_killed_commit_is_all_there_or_not_at_all(
     found = FOUND[step]
     child = subprocess.run(
         [sys.executable, __file__, str(tmp_path), table_type.value, str(version.value)],
-        env={**os.environ, **QUICK, CRASH_AT: f"{step}:2"},
+        env={**os.environ, **quick(), CRASH_AT: f"{step}:2"},
         capture_output=True,
         text=True,
         timeout=240,

@@ -44,7 +44,17 @@ def test_names_are_in_utf_8_in_a_locale_of_ascii(tmp_path: Path) -> None:
 
 
 def test_another_spark_of_the_shells_is_not_used(tmp_path: Path) -> None:
-    """As where somebody works with Spark on a cluster."""
+    """As where somebody works with Spark on a cluster, or in a notebook."""
     (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\nspark.jars.packages com.example:nothing:1.0\n")
-    others = {"SPARK_HOME": "/opt/spark", "SPARK_CONF_DIR": str(tmp_path), "PYSPARK_PYTHON": "/bin/false"}
+    (tmp_path / "file").touch()
+    others = {
+        "SPARK_HOME": "/opt/spark",
+        "SPARK_CONF_DIR": str(tmp_path),
+        "SPARK_LOCAL_DIRS": str(tmp_path / "file"),
+        "SPARK_REMOTE": "sc://127.0.0.1:15002",
+        "PYSPARK_PYTHON": "/bin/false",
+        "PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell",
+        "PYSPARK_GATEWAY_PORT": "1",
+        "PYSPARK_GATEWAY_SECRET": "none",
+    }
     assert run(ASK_A_WORKER, **others) == sys.executable

@@ -26,7 +26,7 @@ from lakestream.query import hudi_spark
 from lakestream.query.hudi_spark import HudiSpark, _comparable
 from lakestream.query.images import AFTER, BEFORE
 from lakestream_api import TableType
-from quick_spark import QUICK
+from quick_spark import quick
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -54,7 +54,7 @@ def on_cluster(tmp_path: Path) -> Mapping[str, str]:
 def query(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "lakestream.main", "query", *arguments],
-        env={**os.environ, **QUICK, **(environment or {})},
+        env={**os.environ, **quick(), **(environment or {})},
         capture_output=True,
         text=True,
         check=False,

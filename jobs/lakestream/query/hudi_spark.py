@@ -24,6 +24,7 @@ from lakestream.query.images import AFTER, BEFORE, COMMIT_TIME, INSTANT, KEY, OP
 from lakestream.query.question import TABLE, Asked, ReadOptimized, SparkRun
 from lakestream.query.spans import Comparison, Span
 from lakestream.query.telling import told_of, told_of_comparison
+from lakestream.spark.environment import DRIVER_MEMORY
 from lakestream.spark.failures import SPARK_ERRORS, Remedy, in_our_words
 from lakestream.spark.paths import literally
 from lakestream.spark.session import SessionSettings, build_session, stop_session
@@ -37,11 +38,9 @@ _MICROSECONDS = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 """Of JSON; Spark's default writes milliseconds only."""
-_MEMORY = "SPARK_DRIVER_MEMORY"
-"""Variable of the environment with the heap of a JVM on this machine, as spark-submit knows it."""
 
 _RIGHTS = "Check the credentials and their policy: to read and list the table is enough, and to write where --to says"
-_HEAP = f"{_MEMORY} ({SessionSettings.driver_memory} if it is not set)"
+_HEAP = f"{DRIVER_MEMORY} ({SessionSettings.driver_memory} if it is not set)"
 _HERE = Remedy(again="Ask again", driver_memory=_HEAP, executor_memory=_HEAP, rights=_RIGHTS)
 _ON_CLUSTER = Remedy(
     again="Start the SparkApplication again",
@@ -110,7 +109,7 @@ class HudiSpark:
         session = SessionSettings(
             app_name="lakestream-query",
             cores=None if self._run.on_cluster else os.cpu_count() or 1,
-            driver_memory=os.environ.get(_MEMORY) or SessionSettings.driver_memory,
+            driver_memory=os.environ.get(DRIVER_MEMORY) or SessionSettings.driver_memory,
             hudi=True,
             s3=next((place.s3 for place in places if place.path.scheme is Scheme.S3), None),
             # What is read from here by Parquet: Spark's own form of times is read as nanoseconds, and has no zone.

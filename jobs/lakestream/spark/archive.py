@@ -14,7 +14,7 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
-from lakestream.spark.environment import local_environment
+from lakestream.spark.environment import take_local_environment
 from lakestream.spark.jars import NO_DEFAULTS, ensure_jars, jars_cache, locked, run_java, spark_jars
 from lakestream.spark.java import java_home
 from lakestream.spark.local_files import ensure_local_files
@@ -120,7 +120,9 @@ def make_archive(archive: Path, classes: str, java: Path) -> None:
     with tempfile.TemporaryDirectory(dir=archive.parent) as scratch:
         folder = Path(scratch)
         loaded, partial = folder / "loaded.classlist", folder / "partial.jsa"
-        environment = {**os.environ, **local_environment(), "JAVA_HOME": str(java)}
+        environment = dict(os.environ)
+        take_local_environment(environment)
+        environment["JAVA_HOME"] = str(java)
         rehearse = [sys.executable, "-m", "lakestream.spark.rehearsal", str(folder), classes, str(loaded)]
         run_java("the rehearsal for the archive of classes", rehearse, _SECONDS, environment)
         dump = [str(java / "bin" / "java"), "-Xshare:dump", f"-XX:SharedClassListFile={loaded}"]

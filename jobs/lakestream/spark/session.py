@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from lakestream.errors import SettingsError
 from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
-from lakestream.spark.environment import local_environment
+from lakestream.spark.environment import take_local_environment
 from lakestream.spark.hudi import HUDI_CONF
 from lakestream.spark.local_files import LOCAL_FILES
 from lakestream.spark.names import keep_names
@@ -60,7 +60,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
     In local mode this resolves the pinned jars on first use and picks a Java 17.
 
     Raises:
-        JavaNotFoundError, JarsUnavailableError: as told there.
+        JavaNotFoundError, LocalSparkError, JarsUnavailableError: as told there.
         SettingsError: no spark-submit has said which cluster is meant.
     """
     conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
@@ -72,7 +72,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
 
 def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
-    os.environ.update(local_environment())
+    take_local_environment(os.environ)
     conf = SparkConf(loadDefaults=False).setAppName(settings.app_name).setMaster(f"local[{cores}]")
     local = local_conf(settings, local_class_path(), local_archive())
     conf.setAll(list({**local, **common_conf(settings), **settings.conf}.items()))

@@ -31,11 +31,11 @@ from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 STREAM = "things"
 WRITER = "things"
-_INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+_INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
 _TRANSFORM = f"SELECT events.* FROM {{}} WHERE note IS NULL OR note <> '{FAILS}' OR raise_error(note) IS NULL"
 _BY_ROW = "events"
 _JOINED = f"{_BY_ROW} JOIN (SELECT DISTINCT _shard_id AS shard FROM events) ON _shard_id = shard"
-_SMALL_PARTS = "--conf spark.hadoop.fs.s3a.multipart.size=5M --conf spark.hadoop.fs.s3a.multipart.threshold=5M"
+_SMALL_PARTS = "-Dspark.hadoop.fs.s3a.multipart.size=5M -Dspark.hadoop.fs.s3a.multipart.threshold=5M"
 
 
 @dataclass(frozen=True)
@@ -232,6 +232,7 @@ class World:
 
     def environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SPARK_"))}
+        scratch = f"-Dspark.local.dir={self.folder / 'scratch'}"
         own |= {
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
@@ -241,10 +242,8 @@ class World:
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
             "NO_PROXY": "127.0.0.1",
             "no_proxy": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
             # These JVMs live for seconds: to compile what they run only takes time from them.
-            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
-            "PYSPARK_SUBMIT_ARGS": f"{_INTERPRETED} {_SMALL_PARTS} pyspark-shell",
+            "JAVA_TOOL_OPTIONS": f"-XX:TieredStopAtLevel=1 {_INTERPRETED} {_SMALL_PARTS} {scratch}",
         }
         if self.proxy is not None:
             own["AWS_ENDPOINT_URL_S3"] = self.proxy.url
@@ -268,7 +267,7 @@ class World:
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_SUBMIT_ARGS": f"{master} {_INTERPRETED} {_SMALL_PARTS} {options} pyspark-shell",
+            "PYSPARK_SUBMIT_ARGS": f"{master} {options} pyspark-shell",
         }
 
 

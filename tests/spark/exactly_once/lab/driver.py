@@ -21,7 +21,7 @@ from lakestream.spark.archive import archive_options, local_archive, local_class
 from lakestream.spark.jars import jars_cache
 from lakestream.spark.java import java_home
 from lakestream.statuses import Exit
-from quick_spark import QUICK, submit_args
+from quick_spark import quick
 
 START_SECONDS = 240.0
 """For whatever a driver has to do once; a machine with two cores and eight busy processes starts one in 60 s."""
@@ -208,8 +208,7 @@ def child_environment(scratch: Path, **more: str) -> dict[str, str]:
         "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
-        "SPARK_LOCAL_DIRS": str(scratch),
-        **QUICK,
+        **quick({"spark.local.dir": str(scratch)}),
         **more,
     }
 
@@ -234,5 +233,5 @@ def small_cluster(home: Path, executors: int = 2) -> dict[str, str]:
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit_args(f"--master local-cluster[{executors},1,512]", *options),
+        "PYSPARK_SUBMIT_ARGS": f"--master local-cluster[{executors},1,512] {' '.join(options)} pyspark-shell",
     }
