@@ -25,7 +25,7 @@ ORDERING = "version"
 PARTITION = "day"
 DELETES = "op = 'd'"
 
-_DAYS = ("2026-01-30", "2026-01-31", "a=b/c %25")
+_DAYS = ("2026-01-30", "2026-01-31", "a=b/c %25", "ä", "ö")
 _EPOCH = datetime(2026, 1, 31, tzinfo=UTC)
 _NOTES = ("", "Grüße, 世界 🙂", 'a "quoted", \\ back\\slashed\nline', "\u0000\u0007\u2028", "null", "-0", "x" * 2000)
 _PLACES: tuple[Mapping[str, object] | None, ...] = (

@@ -240,6 +240,8 @@ class World:
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONFIG_FILE": "/dev/null",
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+            # As by cron: "ä" and "ö" are two partitions all the same.
+            "LC_ALL": "C",
             "NO_PROXY": "127.0.0.1",
             "no_proxy": "127.0.0.1",
             # These JVMs live for seconds: to compile what they run only takes time from them.
