@@ -266,6 +266,8 @@ class World:
         master = "--master local-cluster[2,1,512]"
         return {
             "JAVA_HOME": str(self._tools.java_home),
+            # Of the image: on a cluster the environment is taken as it is.
+            "LC_ALL": "C.UTF-8",
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
