@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from lakestream.control import read_progress
-from lakestream_api import Progress
+from lakestream_api import Progress, load_lakestream
 from lakestream_bench._counting_s3 import CountingS3
 from lakestream_bench._processes import ended, failure
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
@@ -112,9 +112,28 @@ class Orders:
         raise RuntimeError(f"{len(records)} records were refused {_ATTEMPTS} times")
 
 
-def document(
-    server: LocalKinesis, lake: str, kind: str, trigger: Trigger, hudi: Mapping[str, Any] | None = None
-) -> str:
+class Source(NamedTuple):
+    """Where the stream is."""
+
+    region: str
+    endpoint: str
+
+
+def require_hudi(fields: Mapping[str, Any], kinds: Sequence[str]) -> None:
+    """Check that a document takes these fields of `hudi`, before anything is measured.
+
+    Raises:
+        ValueError: none of the writers has a Hudi table.
+        InvalidDocumentError: names each field that is wrong.
+    """
+    tables = [kind for kind in kinds if "hudi" in WRITERS[kind]]
+    if fields and not tables:
+        raise ValueError("no writer of --writers writes to Hudi")
+    for kind in tables:
+        load_lakestream(document(Source("us-east-1", "http://127.0.0.1"), "file:///lake", kind, Trigger("1s"), fields))
+
+
+def document(source: Source, lake: str, kind: str, trigger: Trigger, hudi: Mapping[str, Any] | None = None) -> str:
     """A LakeStream with one writer, `kind`, whose name is the kind's; `hudi` are fields of a Hudi table beside ours."""
     [(sink, settings)] = WRITERS[kind].items()
     fields = {**_HUDI, **(hudi or {})} if sink == "hudi" else {}
@@ -125,7 +144,7 @@ def document(
             "kind": "LakeStream",
             "metadata": {"name": "bench"},
             "spec": {
-                "source": {"kinesis": {"stream": STREAM, "region": server.region, "endpoint": server.endpoint}},
+                "source": {"kinesis": {"stream": STREAM, **source._asdict()}},
                 "schema": EVENT_DDL,
                 "transform": "SELECT *, date_format(created_at, 'yyyy-MM-dd') AS dt FROM events",
                 "trigger": {"interval": trigger.interval, "maxRecordsPerBatch": trigger.max_records},
@@ -184,7 +203,7 @@ def ingest(
     """
     folder.mkdir(parents=True, exist_ok=True)
     lake = str(folder) if s3 is None else s3.lake
-    (folder / "lakestream.yaml").write_text(document(server, lake, kind, trigger, hudi))
+    (folder / "lakestream.yaml").write_text(document(Source(server.region, server.endpoint), lake, kind, trigger, hudi))
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]

@@ -6,8 +6,10 @@ import argparse
 import math
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import typer
+import yaml
 
 FIT = (
     "What batches cost, as measured on your machine: the JSON that `python -m lakestream_bench batch_times` writes "
@@ -47,6 +49,17 @@ def above_zero(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"give a number above zero, got {text}")
     return number
+
+
+def hudi_fields(text: str) -> dict[str, Any]:
+    """Fields of a document's `hudi`, of an option of argparse, as a mapping in YAML."""
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no mapping, as in 'cleaning: {{retainHours: 0.1}}'")
+    return found
 
 
 def out_file(text: str) -> Path:

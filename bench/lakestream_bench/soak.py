@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import yaml
 
-from lakestream_api import Progress, parse_duration
+from lakestream_api import InvalidDocumentError, Progress, parse_duration
 from lakestream_bench._ingestion import (
     FULL_SHARD,
     SHARDS,
@@ -33,9 +32,10 @@ from lakestream_bench._ingestion import (
     freshness,
     ingest,
     now,
+    require_hudi,
 )
 from lakestream_bench._jvm import heap_after_collection
-from lakestream_bench._options import out_file
+from lakestream_bench._options import hudi_fields, out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.testing import local_kinesis
@@ -205,16 +205,6 @@ def _row(one: Stretch) -> str:
     )
 
 
-def _mapping(text: str) -> dict[str, Any]:
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"{text!r} is no mapping, as in 'cleaning: {{retainHours: 0.1}}'")
-    return found
-
-
 def _interval(text: str) -> str:
     try:
         parse_duration(text)
@@ -232,7 +222,7 @@ def main() -> int:
     parser.add_argument("--interval", type=_interval, default=INTERVAL, help="of the trigger")
     parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {MOST_RATE}")
     parser.add_argument(
-        "--hudi", type=_mapping, default={}, metavar="YAML", help="fields of the document's hudi, as a mapping"
+        "--hudi", type=hudi_fields, default={}, metavar="YAML", help="fields of the document's hudi, as a mapping"
     )
     arguments = parser.parse_args()
     if arguments.batches < WARM_UP + STRETCH:
@@ -241,8 +231,10 @@ def main() -> int:
         parser.error(
             f"--rate: {arguments.rate} is not between 1 and {MOST_RATE}, what {SHARDS} shards take all the time"
         )
-    if arguments.hudi and arguments.writers == ["json"]:
-        parser.error("--hudi: no writer of --writers writes to Hudi")
+    try:
+        require_hudi(arguments.hudi, arguments.writers)
+    except (ValueError, InvalidDocumentError) as error:
+        parser.error(f"--hudi: {error}")
     results: dict[str, Soak] = {}
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
         telling = Telling(len(arguments.writers))

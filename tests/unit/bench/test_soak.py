@@ -45,6 +45,9 @@ def test_batches_have_the_time_that_their_triggers_take() -> None:
     [
         (["--interval", "10 seconds"], "--interval: '10 seconds' is not a duration"),
         (["--writers", "json", "--hudi", "cleaning: {retainHours: 2}"], "--hudi: no writer of --writers"),
+        (["--hudi", "cleaning: {retainDays: 2}"], "hudi.cleaning.retainDays: "),
+        (["--hudi", "cleaning"], "--hudi: 'cleaning' is no mapping"),
+        (["--hudi", "{"], "--hudi: '{' is no YAML"),
     ],
 )
 def test_what_would_come_to_nothing_is_told_first(
