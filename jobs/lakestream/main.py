@@ -7,6 +7,7 @@ when it is called, or listed. Those of this package are named here, since in the
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
@@ -86,6 +87,13 @@ def _options(
     ] = False,
 ) -> None:
     """Those of no command."""
+    if sys.flags.optimize > 1:
+        typer.echo(
+            "lakestream: Python was told to do without docstrings, which PySpark reads and help is made of: "
+            "unset PYTHONOPTIMIZE, or leave out -OO",
+            err=True,
+        )
+        raise typer.Exit(Exit.PERMANENT)
 
 
 @app.command()

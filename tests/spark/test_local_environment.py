@@ -28,6 +28,12 @@ assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 assert spark.conf.get("spark.app.id").startswith("local-")
 print(spark.sparkContext.parallelize([1], 1).map(lambda _: sys.executable).collect()[0])
 """
+OF_A_CLUSTER = """
+<configuration>
+<property><name>fs.defaultFS</name><value>hdfs://namenode:8020</value></property>
+<property><name>hadoop.security.authentication</name><value>kerberos</value></property>
+</configuration>
+"""
 
 
 def run(program: str, *arguments: str, **variables: str) -> str:
@@ -43,11 +49,16 @@ def test_names_are_in_utf_8_in_a_locale_of_ascii(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"dt=ä", "dt=ö"}
 
 
-def test_another_spark_of_the_shells_is_not_used(tmp_path: Path) -> None:
+def test_another_spark_or_hadoop_of_the_shells_is_not_used(tmp_path: Path) -> None:
     """As where somebody works with Spark on a cluster, or in a notebook."""
     (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\nspark.jars.packages com.example:nothing:1.0\n")
     (tmp_path / "file").touch()
+    (tmp_path / "core-site.xml").write_text(OF_A_CLUSTER)
     others = {
+        "HADOOP_CONF_DIR": str(tmp_path),
+        "HADOOP_TOKEN_FILE_LOCATION": str(tmp_path / "tokens"),
+        "HADOOP_USER_NAME": "hdfs",
+        "YARN_CONF_DIR": str(tmp_path),
         "SPARK_HOME": "/opt/spark",
         "SPARK_CONF_DIR": str(tmp_path),
         "SPARK_LOCAL_DIRS": str(tmp_path / "file"),

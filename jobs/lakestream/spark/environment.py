@@ -1,4 +1,5 @@
-"""What Spark is told by the environment where it runs on this machine: itself, whatever a shell says of another one."""
+"""What Spark is told by the environment where it runs on this machine: itself, whatever a shell says of another one, or
+of a Hadoop that is not here."""
 
 import os
 import pwd
@@ -15,7 +16,7 @@ from lakestream.spark.java import java_home
 DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
 """Heap of a JVM on this machine, as spark-submit knows it."""
 
-_SPARK = ("SPARK_", "PYSPARK_")
+_OF_OTHERS = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_")
 
 
 class LocalSparkError(PermanentError):
@@ -23,8 +24,11 @@ class LocalSparkError(PermanentError):
 
 
 def take_local_environment(environ: MutableMapping[str, str]) -> None:
-    """Set variables for PySpark's launcher and its JVM, and remove those that are about another Spark: its place and
-    settings, a master (`PYSPARK_SUBMIT_ARGS`), a server (`SPARK_REMOTE`), a JVM that is there.
+    """Set variables for PySpark's launcher and its JVM, and remove those that are about others.
+
+    Of another Spark: its place and settings, a master (`PYSPARK_SUBMIT_ARGS`), a server (`SPARK_REMOTE`), a JVM that is
+    there. Of a Hadoop: settings (`HADOOP_CONF_DIR`) may ask for Kerberos, or have paths mean HDFS; tokens are of a job
+    that may be over.
 
     Raises:
         JavaNotFoundError: as `java_home`.
@@ -32,7 +36,7 @@ def take_local_environment(environ: MutableMapping[str, str]) -> None:
     """
     home = Path(pyspark.__file__).parent
     _raise_if_unfit(home)
-    for name in [name for name in environ if name.startswith(_SPARK) and name != DRIVER_MEMORY]:
+    for name in [name for name in environ if name.startswith(_OF_OTHERS) and name != DRIVER_MEMORY]:
         del environ[name]
     environ.update(
         {

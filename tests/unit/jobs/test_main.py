@@ -177,3 +177,11 @@ def test_what_the_machine_refuses_is_told_without_a_traceback() -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "lakestream: No space left on device"
     assert "Traceback" not in done.stderr
+
+
+def test_a_python_without_docstrings_is_told_what_it_lacks() -> None:
+    """PySpark fails as it is imported, with a TypeError."""
+    command = [sys.executable, "-OO", "-m", "lakestream.main", "validate", "-f", str(EXAMPLE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "do without docstrings" in done.stderr

@@ -13,13 +13,19 @@ import pytest
 from lakestream.spark.environment import LocalSparkError, take_local_environment
 
 
-def test_what_is_said_of_another_spark_is_taken_away() -> None:
-    environ = {"PATH": os.environ["PATH"], "SPARK_REMOTE": "sc://x", "PYSPARK_PIN_THREAD": "false", "AWS_REGION": "r"}
+def test_what_is_said_of_another_spark_or_hadoop_is_taken_away() -> None:
+    others = {
+        "SPARK_REMOTE": "sc://x",
+        "PYSPARK_PIN_THREAD": "false",
+        "HADOOP_CONF_DIR": "/etc",
+        "YARN_CONF_DIR": "/etc",
+    }
+    environ = {"PATH": os.environ["PATH"], "AWS_REGION": "r", **others}
     take_local_environment(environ)
     assert environ["SPARK_HOME"] == str(Path(pyspark.__file__).parent)
     assert environ["PYSPARK_PYTHON"] == sys.executable
     assert environ["AWS_REGION"] == "r"
-    assert not {"SPARK_REMOTE", "PYSPARK_PIN_THREAD"} & environ.keys()
+    assert not others.keys() & environ.keys()
 
 
 def test_the_heap_that_a_query_is_given_stays() -> None:
