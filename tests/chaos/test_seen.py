@@ -44,6 +44,7 @@ def _without_tags(rows: list[tuple[Where, Row]]) -> list[tuple[Where, Row]]:
         (False, [Seen(_rows(A1, B1), told=2), Seen(_rows(A1), told=2, restores=1)]),
         (True, [Seen(_rows(A1, B1), told=9, again=frozenset({A1, B1})), Seen(_rows(A2), told=9)]),
         (True, [Seen(_rows(A2)), Seen(_rows(A1, B1), restores=1)]),
+        (True, [Seen(_rows(A1, B1)), Seen(_rows(A2, B1), since=frozenset({A2}))]),
     ],
 )
 def test_what_may_be_seen(keyed: bool, readings: list[Seen]) -> None:
@@ -61,6 +62,13 @@ def test_what_may_be_seen(keyed: bool, readings: list[Seen]) -> None:
         (True, [Seen(_rows(A1)), Seen([])], "reading 2: ('a', 'north') is gone, with version 1, and nobody"),
         (True, [Seen(_rows(A1), again=frozenset({A1, B1}))], "reading 1: ('s', 2, 0) is there then"),
         (True, [Seen(_rows(A1), again=frozenset())], "reading 1: ('s', 0, 0) is there then"),
+        (True, [Seen(_rows(A1)), Seen(_rows(A2), since=frozenset())], "reading 2: ('s', 1, 0) has come since"),
+        (
+            False,
+            [Seen([]), Seen(_rows(A1), since=frozenset({A1, B1}))],
+            "reading 2: ('s', 2, 0) is among what was written",
+        ),
+        (False, [Seen(_rows(A1)), Seen(_rows(A1), since=frozenset({A1}))], "reading 2: ('s', 0, 0) is among what was"),
         (False, [Seen(_rows(NOISE))], "reading 1: ('s', 4, 0) made no row"),
         (False, [Seen([(("t", 0, 0), {})])], "reading 1: ('t', 0, 0) made no row"),
         (False, [Seen([(A1, {**_rows(A1)[0][1], "amount": "1.11"})])], "reading 1: ('s', 0, 0) is another: {'amount'"),
@@ -76,3 +84,8 @@ def test_what_was_read_before_a_restore_is_no_measure_of_what_is_behind_it() -> 
     readings = [Seen(_rows(A2)), Seen(_rows(A1), restores=1), Seen([], restores=1)]
     assert judge_seen(TRUTH, readings, keyed=True) == []
     assert len(judge_seen(TRUTH, [replace(one, restores=0) for one in readings], keyed=True)) == 2
+
+
+def test_what_somebody_had_read_once_more_is_written_once_more() -> None:
+    readings = [Seen(_rows(A1)), Seen(_rows(A1), since=frozenset({A1}))]
+    assert judge_seen(replace(TRUTH, readings=2), readings, keyed=True) == []

@@ -41,6 +41,8 @@ class Reading:
     """The newest commit of it; None: it had none."""
     again: Path | None = None
     """The table as of this commit, as it was read when all was over; None: it was not."""
+    since: Path | None = None
+    """What commits have written behind that of the reading before, up to this one, likewise."""
 
 
 class Readings:
@@ -65,18 +67,30 @@ class Readings:
             world.faults.append(f"the table could not be read: {answer.said}")
 
     def repeat(self) -> None:
-        """Read the table as it was at each reading, as far as there is that past. Nothing is wrong any more."""
-        if self._world.asked.restores == 0:
-            self.taken = [one if one.as_of is None else self._repeated(one, one.as_of) for one in self.taken]
+        """Read the table as it was at each reading, and what was written from one to the next, as far as there is that
+        past. Nothing is wrong any more."""
+        if self._world.asked.restores:
+            return
+        commits = [None, *(one.as_of for one in self.taken)]
+        self.taken = [self._repeated(one, before) for one, before in zip(self.taken, commits, strict=False)]
 
-    def _repeated(self, reading: Reading, as_of: str) -> Reading:
-        again = reading.file.with_suffix(".again.parquet")
-        answer = self._ask(reading.file.stem, again, "--at", as_of)
-        if answer.status == 0:
+    def _repeated(self, reading: Reading, before: str | None) -> Reading:
+        if reading.as_of is None:
+            return reading
+        again = self._past(reading, "again", "--at", reading.as_of)
+        if before in (None, reading.as_of):
             return replace(reading, again=again)
+        since = self._past(reading, "since", "--since", str(before), "--until", reading.as_of)
+        return replace(reading, again=again, since=since)
+
+    def _past(self, reading: Reading, name: str, *moments: str) -> Path | None:
+        file = reading.file.with_suffix(f".{name}.parquet")
+        answer = self._ask(reading.file.stem, file, *moments)
+        if answer.status == 0:
+            return file
         if not any(reason in answer.said for reason in _PAST):
-            self._world.faults.append(f"the table could not be read as of {as_of}: {answer.said}")
-        return reading
+            self._world.faults.append(f"the table could not be read by {' '.join(moments)}: {answer.said}")
+        return None
 
     def _ask(self, name: str, file: Path, *options: str) -> Answer:
         """By the engine that takes no JVM; by Spark where that is what it says, and nothing else is in the way."""

@@ -33,11 +33,13 @@ class Seen:
     restores: int = 0
     again: frozenset[Where] | None = None
     """What the rows come from, as it was read once more; None: it was not."""
+    since: frozenset[Where] | None = None
+    """What those rows come from that were written since the reading before, likewise."""
 
 
 def read_seen(reading: Reading) -> Seen:
-    again = None if reading.again is None else frozenset(where for where, _ in _rows(reading.again))
-    return Seen(_rows(reading.file), reading.told, reading.restores, again)
+    again, since = _places(reading.again), _places(reading.since)
+    return Seen(_rows(reading.file), reading.told, reading.restores, again, since)
 
 
 def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
@@ -45,7 +47,8 @@ def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
 
     A row is of the stream, as it was sent, and once there. It stays, unless the table was taken back: in a table by key
     until a newer version or a delete comes. What a driver has told of as committed is there for who asks then. Who asks
-    later for the table as it was finds the same.
+    later for the table as it was finds the same; who asks what was written since the reading before finds
+    what is new, and nothing else.
 
     Args:
         truth: each record of the stream, also of those that came later.
@@ -55,7 +58,7 @@ def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
     faults = []
     deleted = _deleted(truth) if keyed else {}
     for number, (before, one) in enumerate(zip([Seen([]), *seen], seen, strict=False), 1):
-        wrong = [_unlike(truth, one), _doubled(one, keyed=keyed), _changed(one)]
+        wrong = [_unlike(truth, one), _doubled(one, keyed=keyed), _changed(one), _untold(truth, before, one)]
         if not one.restores:
             wrong += [_taken_back(deleted, before, one)] if keyed else [_gone(before, one), _lacking(one)]
         faults += [f"reading {number}: {fault}" for kind in wrong for fault in islice(kind, _SAMPLES)]
@@ -82,6 +85,20 @@ def _changed(seen: Seen) -> Iterator[str]:
     if seen.again is not None:
         for where in seen.again ^ {where for where, _ in seen.rows}:
             yield f"{where} is there then, and not as of then, or the other way"
+
+
+def _untold(truth: Truth, before: Seen, after: Seen) -> Iterator[str]:
+    """What was there before is written once more only where somebody had the stream read once more."""
+    if after.since is None:
+        return
+    then, now = ({where for where, _ in seen.rows} for seen in (before, after))
+    for where in now - then - after.since:
+        yield f"{where} has come since the reading before, and is not among what was written since"
+    for where in after.since - now:
+        yield f"{where} is among what was written since the reading before, and is not there"
+    if truth.readings == 1:
+        for where in after.since & then:
+            yield f"{where} is among what was written since the reading before, and was there before"
 
 
 def _gone(before: Seen, after: Seen) -> Iterator[str]:
@@ -116,6 +133,10 @@ def _taken_back(deleted: Mapping[Key, int], before: Seen, after: Seen) -> Iterat
 
 def _rows(file: Path) -> list[tuple[Where, Row]]:
     return [_placed(row) for row in pyarrow.parquet.read_table(file).to_pylist()]
+
+
+def _places(file: Path | None) -> frozenset[Where] | None:
+    return None if file is None else frozenset(where for where, _ in _rows(file))
 
 
 def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
