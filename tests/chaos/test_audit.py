@@ -70,12 +70,13 @@ def _lake(folder: Path) -> None:
             _quarantine(folder, (shard, sequence, sub), sent)
             continue
         assert sent.row is not None
-        fields = json.loads(sent.data)
+        data = gzip.decompress(sent.data) if sent.kind == "a compressed record" else sent.data
+        fields = json.loads(data)
         row = {name: sent.row[name] for name in ("id", "site", "version", "op", "note")} | {"at": fields["at"]}
         row |= {name: sent.row[name] for name in ("place", "tags") if sent.row[name] is not None}
         row |= {"_shard_id": shard, "_sequence_number": str(sequence), "_sub_sequence": sub}
         row |= {"_arrival": _arrival(sequence).isoformat(), "_partition_key": sent.partition_key}
-        if unknown := _unknown(sent.data):
+        if unknown := _unknown(data):
             row["_rescued"] = unknown
         line = json.dumps(row)[:-1] + f', "amount": {sent.row["amount"]}}}'
         day = sent.row["day"]

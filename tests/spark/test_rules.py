@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -42,8 +43,10 @@ RECORDS = [
     b'{"id":"\xc3\x28"}',
     b"[]",
     b"",
+    gzip.compress(b'{"id":"a","new":1}'),
+    b"\x1f\x8b\x08\x00",
 ]
-KNOWN = {5: "a4ab16412634e0d3"}
+KNOWN = {6: "aa0da7a9b981d3d2"}
 """What the records become, by version of the rules."""
 MICROS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 

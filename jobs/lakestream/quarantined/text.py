@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from lakestream.kinesis.compressed import text_of
 from lakestream.quarantined.records import Tally
 from lakestream.query.history import show
 from lakestream.texts import printable
@@ -34,14 +35,15 @@ def as_list(found: Sequence[Tally]) -> str:
 
 
 def readable(records: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """With data as text; bytes that are no UTF-8 are shown as `\\x..`."""
+    """With data as text, without its compression; bytes that are no UTF-8 are shown as `\\x..`."""
     position = records.schema.get_field_index("data")
     schema = records.schema.set(position, pa.field("data", pa.string()))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in records:
             texts = [
-                None if data is None else data.decode(errors="backslashreplace") for data in batch["data"].to_pylist()
+                None if data is None else text_of(data).decode(errors="backslashreplace")
+                for data in batch["data"].to_pylist()
             ]
             yield batch.set_column(position, schema.field(position), pa.array(texts, pa.string()))
 

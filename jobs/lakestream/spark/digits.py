@@ -12,8 +12,11 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from lakestream.kinesis.compressed import MOST_MEBIBYTES, is_compressed
+
 EMPTY = "empty"
 NOT_UTF8 = "not UTF-8"
+NOT_EXPANDED = f"gzip that is damaged, or more than {MOST_MEBIBYTES} MiB of text"
 NOT_JSON = "not JSON"
 TOO_DEEP = "nested too deeply"
 
@@ -61,7 +64,7 @@ def decoded(data: bytes) -> Value:
         if b"\\u" in data:
             text_of(record)  # there may be half of a pair of surrogates
     except UnicodeDecodeError as error:
-        raise RecordError(NOT_UTF8) from error
+        raise RecordError(NOT_EXPANDED if is_compressed(data) else NOT_UTF8) from error
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except ValueError as error:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
 
+from lakestream.kinesis.compressed import texts
 from lakestream.spark.columns import arrow_type, column_of, columns_of
 from lakestream.spark.digits import RecordError
 from lakestream.spark.exact import MISSING, exact_reader
@@ -56,7 +57,8 @@ def events_schema(schema: st.StructType, *, of_table: bool = False) -> st.Struct
 def typed(
     batches: Iterable[pa.RecordBatch], schema: st.StructType, *, of_table: bool = False, rescues: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of raw records (`lakestream.kinesis.SCHEMA`) as events, with the columns of `events_schema`.
+    """Batches of raw records, as `lakestream.kinesis.compressed.expanded` leaves them, as events: with the columns of
+    `events_schema`.
 
     Field names are compared exactly, with case.
 
@@ -75,13 +77,13 @@ def typed(
         return
     reader = EventReader(schema, rescues=rescues or of_table)
     for batch in batches:
-        data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
-        events = reader.read(data.to_pylist())
-        reasons = pc.coalesce(*given, events.reasons)
+        events = reader.read(texts(batch))
+        reasons = _reasons(batch, events.reasons)
         if of_table:
             reasons = pc.coalesce(reasons, _lacking_columns(events.rescued))
-        metadata = [events.rescued, shard_id, sequence_number, sub_sequence, arrival, partition_key]
-        yield pa.RecordBatch.from_arrays([*events.columns, *metadata, data, reasons], names)
+        yield pa.RecordBatch.from_arrays(
+            [*events.columns, events.rescued, *_origin(batch), batch.column("data"), reasons], names
+        )
 
 
 def unreadable(field: st.StructField) -> str | None:
@@ -94,12 +96,20 @@ def unreadable(field: st.StructField) -> str | None:
 
 
 def _refused(batch: pa.RecordBatch, types: Sequence[pa.DataType], names: list[str], why: str) -> pa.RecordBatch:
-    data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
     count = batch.num_rows
-    columns = [pa.nulls(count, type) for type in types]
-    metadata = [pa.nulls(count, pa.string()), shard_id, sequence_number, sub_sequence, arrival, partition_key]
-    reasons = pc.coalesce(*given, pa.repeat(pa.scalar(why, pa.string()), count))
-    return pa.RecordBatch.from_arrays([*columns, *metadata, data, reasons], names)
+    columns = [pa.nulls(count, type) for type in (*types, pa.string())]
+    reasons = _reasons(batch, pa.repeat(pa.scalar(why, pa.string()), count))
+    return pa.RecordBatch.from_arrays([*columns, *_origin(batch), batch.column("data"), reasons], names)
+
+
+def _origin(batch: pa.RecordBatch) -> list[pa.Array]:
+    """`METADATA` but for what is rescued."""
+    return [batch.column(name.removeprefix("_")) for name in METADATA[1:]]
+
+
+def _reasons(batch: pa.RecordBatch, found: pa.StringArray) -> pa.StringArray:
+    """Those that records came with, and those that were found."""
+    return pc.coalesce(batch.column(REASON), found) if REASON in batch.schema.names else found
 
 
 def _lacking_columns(rescued: pa.StringArray) -> pa.StringArray:

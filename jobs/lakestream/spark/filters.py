@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
+from lakestream.kinesis.compressed import texts
 from lakestream.model import Filter
 from lakestream.spark.digits import RecordError, decoded
 from lakestream.spark.events import REASON
@@ -29,7 +30,7 @@ _BARE = tuple("-0123456789tf")
 
 
 def taken(batches: Iterable[pa.RecordBatch], filters: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
-    """Batches of raw records (`lakestream.kinesis.SCHEMA`) with those alone that all filters take.
+    """Batches of raw records, as of `lakestream.kinesis.compressed.expanded`, with those alone that all filters take.
 
     A batch with `REASON` stays whole: it has marks of what could not be read, or rows, and no records of the stream.
     """
@@ -38,7 +39,7 @@ def taken(batches: Iterable[pa.RecordBatch], filters: Sequence[Filter]) -> Itera
         if takes is None or REASON in batch.schema.names:
             yield batch
         else:
-            yield batch.filter(pa.array(map(takes, batch.column("data").to_pylist()), pa.bool_()))
+            yield batch.filter(pa.array(map(takes, texts(batch)), pa.bool_()))
 
 
 def taker(filters: Sequence[Filter]) -> Takes:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
+from lakestream.kinesis.compressed import expanded
 from lakestream.model import BatchPlan, FileEntry, FilePart, ShardRange
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.events import events_schema, typed
@@ -111,7 +112,7 @@ def _events(
     pickled = [pickle.dumps(task) for task in tasks]
 
     def become(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        return typed(taken(raw, filters), schema, of_table=of_table, rescues=rescues)
+        return typed(taken(expanded(raw), filters), schema, of_table=of_table, rescues=rescues)
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()

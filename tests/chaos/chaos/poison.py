@@ -7,6 +7,7 @@ not handle yet has `landed=False`: it is in the table, and no schedule draws it.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -87,6 +88,20 @@ def _false_aggregate(chance: Random, thing: Event) -> bytes:
     return b"\xf3\x89\x9a\xc2" + chance.randbytes(60)
 
 
+def _compressed(chance: Random, thing: Event) -> bytes:
+    return gzip.compress(encoded(thing.fields()), mtime=0)
+
+
+def _cut_gzip(chance: Random, thing: Event) -> bytes:
+    data = _compressed(chance, thing)
+    return data[: chance.randrange(3, len(data) - 1)]
+
+
+def _bomb(chance: Random, thing: Event) -> bytes:
+    """Some 16 KiB that are 17 MiB of text."""
+    return gzip.compress(encoded(replace(thing, note="n" * (17 << 20)).fields()), mtime=0)
+
+
 def _doubled_name(chance: Random, thing: Event) -> bytes:
     return b'{"note":"first",' + encoded(thing.fields())[1:]
 
@@ -160,6 +175,9 @@ POISON: Mapping[str, Poison] = {
     ),
     "a number for a nested text": _row(_raw("place", '{"names":{"a":1.10}}'), _set(place={"names": {"a": "1.10"}})),
     "a number for text": _row(_raw("note", "12.50"), _set(note="12.50")),
+    "a compressed record": _row(_compressed),
+    "gzip that is cut off": Poison(_cut_gzip),
+    "gzip of too much": Poison(_bomb),
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
     # Hudi cannot take these, and one of them must not stop it.
     "an empty key": Poison(_with(id="", site=""), in_json=Fate.ROW, change=_set(id="", site="")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import weakref
@@ -175,6 +176,12 @@ def test_records_are_shown_as_text(kept: Kept) -> None:
         (1, "not JSON", "{"),
     ]
     assert rows[3]["sequence_number"] == "1"
+
+
+def test_compressed_records_are_shown_without_their_compression(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(gzip.compress(b'{"name": 1}'), "missing: order_id")])
+    assert orjson.loads(kept.ask("show", "-o", "jsonl").stdout)["data"] == '{"name": 1}'
 
 
 def test_records_are_chosen_by_the_beginning_of_their_reason(kept: Kept) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakestream.kinesis.batches import SCHEMA
+from lakestream.kinesis.compressed import expanded, texts
 from lakestream.model import Filter
 from lakestream.spark.events import REASON
 from lakestream.spark.filters import taken, taker
@@ -170,6 +172,13 @@ def test_what_has_a_reason_stays() -> None:
     """Marks of what was not read, and rows that no sink took: they are no records of the stream."""
     marks = raw(b'{"t":"b"}').append_column(REASON, pa.array(["file not read: it is gone"]))
     assert [*taken([marks], at("t", "a"))] == [marks]
+
+
+def test_compressed_records_are_taken_by_their_texts() -> None:
+    datas = [gzip.compress(b'{"t":"a"}'), gzip.compress(b'{"t":"b"}'), b'{"t":"a"}', gzip.compress(b"{}")[:-1]]
+    (found,) = taken(expanded([raw(*datas)]), at("t", "a"))
+    assert found.column("data").to_pylist() == [datas[0], *datas[2:]]
+    assert texts(found) == [b'{"t":"a"}', b'{"t":"a"}', datas[3]]
 
 
 def test_without_filters_all_is_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,6 +13,7 @@ import pytest
 from pyspark.sql import types as st
 
 from lakestream.kinesis import SCHEMA
+from lakestream.kinesis.compressed import expanded
 from lakestream.spark.events import DATA, METADATA, REASON, EventReader, events_schema, typed
 
 
@@ -77,7 +79,8 @@ def look_at(data: bytes, schema: st.StructType) -> Seen:
         (b'{"id": "\\ud800"}', "not JSON"),
         (b'\xef\xbb\xbf{"id": 1}', "not JSON"),
         (b'{"id": "\xff"}', "not UTF-8"),
-        (b"\x1f\x8b\x08\x00", "not UTF-8"),
+        (b"\x1f\x8b\x07\x00", "not UTF-8"),
+        (b"\x1f\x8b\x08\x00", "gzip that is damaged, or more than 16 MiB of text"),
         (b'"{}"', "not a JSON object"),
         (b'[{"id": 1}]', "not a JSON object"),
         (b"null", "not a JSON object"),
@@ -285,6 +288,20 @@ def test_a_batch_becomes_its_events_with_their_metadata_and_bytes() -> None:
     assert events.column(REASON).to_pylist() == [None, "empty", None]
     assert events.column(DATA).to_pylist() == [*datas]
     assert events.select(METADATA[1:]).to_pylist()[0] == {f"_{name}": value for name, value in raw.items()}
+
+
+def test_compressed_records_are_read_as_their_texts_and_keep_their_bytes() -> None:
+    datas = [gzip.compress(b'{"id":1,"new":2}'), b'{"id":2}', gzip.compress(b"[]"), gzip.compress(b"{}")[:-1]]
+    rows = [{"data": data, "shard_id": "shard", "sequence_number": "7", "sub_sequence": 0} for data in datas]
+    (events,) = typed(expanded([pa.RecordBatch.from_pylist(rows, SCHEMA)]), FIELDS)
+    assert events.schema.names == events_schema(FIELDS).names
+    assert events.column("id").to_pylist() == ["1", "2", None, None]
+    assert events.column("_rescued").to_pylist() == ['{"new":2}', None, None, None]
+    assert events.column(REASON).to_pylist() == [
+        *(None, None, "not a JSON object"),
+        "gzip that is damaged, or more than 16 MiB of text",
+    ]
+    assert events.column(DATA).to_pylist() == datas
 
 
 def test_no_records_are_no_events() -> None:

@@ -1,7 +1,8 @@
-"""The examples of docs/cdc.md, with changes as AWS DMS and Debezium write them."""
+"""The examples for what AWS DMS, Debezium and CloudWatch Logs write to Kinesis, with records like that."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from hudi_orders import ref
 from lakestream import settings
@@ -29,10 +30,11 @@ PLACED_AT, PLACED = "2026-01-31T12:00:00Z", "2026-01-31 12:00:00"
 @pytest.fixture
 def kept(
     spark: SparkSession, interpreted: None, kinesis: KinesisSettings, scripted: Callable[..., Any], tmp_path: Path
-) -> Callable[..., tuple[dict[int, tuple[Any, ...]], list[bytes]]]:
-    """The table that an example keeps of batches of records, by its key, and what went to quarantine."""
+) -> Callable[..., tuple[list[Row], list[bytes]]]:
+    """The rows of the table that an example keeps of batches of records, with times as texts, and what went to
+    quarantine."""
 
-    def keep(example: str, *batches: list[bytes]) -> tuple[dict[int, tuple[Any, ...]], list[bytes]]:
+    def keep(example: str, *batches: list[bytes]) -> tuple[list[Row], list[bytes]]:
         document = _below(load_lakestream((EXAMPLES / example).read_text("utf-8")), tmp_path)
         (writer,) = document.spec.writers
         assert writer.hudi is not None
@@ -55,19 +57,23 @@ def kept(
         finally:
             sink.close()
         table = spark.read.format("hudi").load(writer.hudi.path)
-        found = table.withColumn("placed_at", table.placed_at.cast("string")).collect()
-        rows = {row.id: (row.status, row.amount, row.placed_at) for row in found}
-        assert len(rows) == len(found)
-        return rows, rejected
+        times = {name: table[name].cast("string") for name, type in table.dtypes if type == "timestamp"}
+        return table.withColumns(times).collect(), rejected
 
     return keep
+
+
+def by_id(orders: list[Row]) -> dict[int, tuple[Any, ...]]:
+    rows = {row.id: (row.status, row.amount, row.placed_at) for row in orders}
+    assert len(rows) == len(orders)
+    return rows
 
 
 def _below(document: LakeStream, folder: Path) -> LakeStream:
     """The same with a table in a folder."""
     (writer,) = document.spec.writers
     assert writer.hudi is not None
-    local = writer.model_copy(update={"hudi": writer.hudi.model_copy(update={"path": f"file://{folder}/orders"})})
+    local = writer.model_copy(update={"hudi": writer.hudi.model_copy(update={"path": f"file://{folder}/table"})})
     return document.model_copy(update={"spec": document.spec.model_copy(update={"writers": (local,)})})
 
 
@@ -104,7 +110,7 @@ def test_a_table_of_a_database_by_aws_dms(kept: Callable[..., Any]) -> None:
             dms("insert", 11, table="customers", id="ada"),
         ],
     )
-    assert rows == {
+    assert by_id(rows) == {
         1: ("paid", Decimal("12.50"), PLACED),
         3: (None, Decimal("1.00"), None),
         4: ("new", Decimal("0.10"), PLACED),
@@ -155,5 +161,46 @@ def test_a_table_of_a_database_by_debezium(kept: Callable[..., Any]) -> None:
             b"",
         ],
     )
-    assert rows == {1: ("paid", Decimal("12.50"), PLACED), 3: ("new", Decimal("12.50"), PLACED)}
+    assert by_id(rows) == {1: ("paid", Decimal("12.50"), PLACED), 3: ("new", Decimal("12.50"), PLACED)}
     assert rejected == [b""], "a tombstone"
+
+
+def logged(kind: str, *events: dict[str, Any]) -> bytes:
+    """A record as the user guide of CloudWatch Logs has it."""
+    told = {
+        "messageType": kind,
+        "owner": "111111111111",
+        "logGroup": "/shop/web",
+        "logStream": "web-1",
+        "subscriptionFilters": ["lake"],
+        "logEvents": events,
+    }
+    return gzip.compress(json.dumps(told).encode())
+
+
+def test_a_table_of_log_events_by_cloudwatch_logs(kept: Callable[..., Any]) -> None:
+    first = {
+        "id": "31953106606966983378809025079804211143289615424298221568",
+        "timestamp": 1432826855000,
+        "message": "a",
+    }
+    second = {
+        "id": "31953106606966983378809025079804211143289615424298221569",
+        "timestamp": 1432826855001,
+        "message": "b",
+    }
+    with_fields = {**second, "id": "3", "message": "GET 200", "extractedFields": {"status": "200"}}
+    damaged = logged("DATA_MESSAGE", first)[:-8]
+    rows, rejected = kept(
+        "cloudwatch-logs.yaml",
+        [logged("CONTROL_MESSAGE", {**first, "id": "", "message": "CWL CONTROL MESSAGE"}), damaged],
+        [logged("DATA_MESSAGE", first, second), logged("DATA_MESSAGE", second, with_fields)],
+    )
+    assert sorted(
+        (row.at, row.log_group, row.log_stream, row.message, row.extracted_fields, row.dt) for row in rows
+    ) == [
+        ("2015-05-28 15:27:35", "/shop/web", "web-1", "a", None, "2015-05-28"),
+        ("2015-05-28 15:27:35.001", "/shop/web", "web-1", "GET 200", {"status": "200"}, "2015-05-28"),
+        ("2015-05-28 15:27:35.001", "/shop/web", "web-1", "b", None, "2015-05-28"),
+    ]
+    assert rejected == [damaged]
