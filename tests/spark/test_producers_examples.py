@@ -1,4 +1,4 @@
-"""The examples for what AWS DMS, Debezium and CloudWatch Logs write to Kinesis, with records like that."""
+"""The examples for what AWS DMS, Debezium, DynamoDB and CloudWatch Logs write to Kinesis, with records like that."""
 
 from __future__ import annotations
 
@@ -163,6 +163,48 @@ def test_a_table_of_a_database_by_debezium(kept: Callable[..., Any]) -> None:
     )
     assert by_id(rows) == {1: ("paid", Decimal("12.50"), PLACED), 3: ("new", Decimal("12.50"), PLACED)}
     assert rejected == [b""], "a tombstone"
+
+
+def dynamodb(event: str, millis: int, key: int, table: str = "orders", **item: Any) -> bytes:
+    image = {"id": {"N": str(key)}, **item}
+    told = {
+        "awsRegion": "eu-west-1",
+        "eventID": "6f773704-d244-414f-9590-5e9e9045409d",
+        "eventName": event,
+        "userIdentity": None,
+        "recordFormat": "application/json",
+        "tableName": table,
+        "dynamodb": {
+            "ApproximateCreationDateTime": 1_649_930_048_000 + millis,
+            "Keys": {"id": {"N": str(key)}},
+            **({"OldImage": image} if event == "REMOVE" else {"NewImage": image}),
+            "SizeBytes": 120,
+        },
+        "eventSource": "aws:dynamodb",
+    }
+    return json.dumps(told).encode()
+
+
+def test_a_table_of_dynamodb(kept: Callable[..., Any]) -> None:
+    def item(status: str) -> dict[str, Any]:
+        return {"status": {"S": status}, "amount": {"N": "12.5"}, "placed_at": {"S": PLACED_AT}, "tags": {"SS": ["a"]}}
+
+    twice = dynamodb("INSERT", 1, 2, **item("new"))
+    rows, rejected = kept(
+        "cdc-dynamodb.yaml",
+        [
+            *(dynamodb("INSERT", 0, 1, **item("new")), twice, twice),
+            dynamodb("INSERT", 0, 1, table="customers", name={"S": "Ada"}),
+            dynamodb("MODIFY", 5, 1, **item("paid")),
+        ],
+        [
+            dynamodb("REMOVE", 9, 2, **item("late")),
+            dynamodb("MODIFY", 8, 2, **item("late")),
+            dynamodb("MODIFY", 9, 3, status={"NULL": True}),
+        ],
+    )
+    assert by_id(rows) == {1: ("paid", Decimal("12.50"), PLACED), 3: (None, None, None)}
+    assert rejected == []
 
 
 def logged(kind: str, *events: dict[str, Any]) -> bytes:
