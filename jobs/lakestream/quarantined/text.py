@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from lakestream.kinesis.compressed import text_of
 from lakestream.quarantined.records import Tally
 from lakestream.query.history import show
 from lakestream.texts import printable
@@ -36,6 +35,8 @@ def as_list(found: Sequence[Tally]) -> str:
 
 def readable(records: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """With data as text, without its compression; bytes that are no UTF-8 are shown as `\\x..`."""
+    from lakestream.kinesis.compressed import text_of  # the client takes a while to import
+
     position = records.schema.get_field_index("data")
     schema = records.schema.set(position, pa.field("data", pa.string()))
 
