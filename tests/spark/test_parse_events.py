@@ -57,7 +57,7 @@ GOOD: list[tuple[bytes, dict[str, Any]]] = [
 BAD: list[tuple[bytes, str]] = [
     (b"", "empty"),
     (b'{"id":', "not JSON"),
-    (b'{"n":1}{"n":2}', "not JSON"),
+    (b'{"n":1}{"n":2}', "JSON with more behind it"),
     (b'{"d":NaN}', "not JSON"),
     (b'{"id":"\xc3\x28"}', "not UTF-8"),
     (bytes(range(256)), "not UTF-8"),

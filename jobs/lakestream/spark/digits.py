@@ -18,6 +18,7 @@ EMPTY = "empty"
 NOT_UTF8 = "not UTF-8"
 NOT_EXPANDED = f"gzip that is damaged, or more than {MOST_MEBIBYTES} MiB of text"
 NOT_JSON = "not JSON"
+MORE_BEHIND = "JSON with more behind it"
 TOO_DEEP = "nested too deeply"
 
 Value: TypeAlias = Any
@@ -60,7 +61,10 @@ def decoded(data: bytes) -> Value:
     if not data:
         raise RecordError(EMPTY)
     try:
-        record = _DECODER.decode(data.decode())
+        text = data.decode().strip(BLANKS)
+        record, end = _DECODER.raw_decode(text)
+        if end < len(text):
+            raise RecordError(MORE_BEHIND)
         if b"\\u" in data:
             text_of(record)  # there may be half of a pair of surrogates
     except UnicodeDecodeError as error:

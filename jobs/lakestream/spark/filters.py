@@ -30,8 +30,8 @@ _BARE = tuple("-0123456789tf")
 
 
 def taken(batches: Iterable[pa.RecordBatch], filters: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
-    """Batches of raw records, as `lakestream.kinesis.compressed.expanded` leaves them, with those alone that all filters
-    take.
+    """Batches of raw records, as `lakestream.kinesis.compressed.expanded` leaves them, without those that some
+    filter does not take.
 
     A batch with `REASON` stays whole: it has marks of what could not be read, or rows, and no records of the stream.
     """
