@@ -60,10 +60,10 @@ from lakestream_api.resource import (
     Executor,
     LakeStream,
     Quarantine,
+    RecordFormat,
     Resources,
     Scaling,
     Spec,
-    Trigger,
 )
 from lakestream_api.source import KinesisSource, MisplacedRecords, OnDataLoss, Shards, Source, StartingPosition
 from lakestream_api.status import (
@@ -76,6 +76,7 @@ from lakestream_api.status import (
     QuarantineStatus,
     WriterStatus,
 )
+from lakestream_api.trigger import Trigger
 from lakestream_api.windows import Cron, ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import (
     DELETES_REMEMBERED,
@@ -151,6 +152,7 @@ __all__ = [
     "Progress",
     "Quarantine",
     "QuarantineStatus",
+    "RecordFormat",
     "Resharding",
     "Resources",
     "Scaling",

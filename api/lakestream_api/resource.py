@@ -1,6 +1,7 @@
 """The LakeStream resource: a stream, and the tables that it keeps fresh."""
 
 from datetime import timedelta
+from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -13,19 +14,19 @@ from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Query,
 from lakestream_api.filters import MOST_FILTERS, Filter, require_apart
 from lakestream_api.kubernetes import Kubernetes
 from lakestream_api.metadata import Metadata
-from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, cpu_millis, format_duration, format_size
+from lakestream_api.quantities import Heap, PositiveDuration, cpu_millis
 from lakestream_api.source import Source
+from lakestream_api.trigger import Trigger
 from lakestream_api.windows import ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import Writer
-
-_MIN_INTERVAL = timedelta(milliseconds=200)
-_MAX_INTERVAL = timedelta(hours=1)
-_MIN_BATCH_BYTES = 1 << 20
 
 # In CEL: a writer's folder, and whether two overlap. With a slash at its end no folder begins another's name;
 # s3 and s3a are the same.
 _FOLDER = "({0} + '/').replace('s3a://', 's3://').replace('//', '/')"
 _OF_WRITER = "(has({0}.hudi) ? {0}.hudi.path : has({0}.json) ? {0}.json.path : {0}.name)"
+
+
+_NO_FIELDS = "looks into JSON, and format: text has none; take what you want by WHERE in transform"
 
 
 def _within(one: str, other: str) -> str:
@@ -34,14 +35,6 @@ def _within(one: str, other: str) -> str:
 
 def _writer_path(writer: str) -> str:
     return _OF_WRITER.format(writer)
-
-
-def _interval(value: timedelta) -> timedelta:
-    # Kinesis answers five GetRecords a second and shard; a batch needs one at least.
-    if not _MIN_INTERVAL <= value <= _MAX_INTERVAL:
-        limits = f"{format_duration(_MIN_INTERVAL)} to {format_duration(_MAX_INTERVAL)}"
-        raise ValueError(f"is {format_duration(value)}; choose from {limits}")
-    return value
 
 
 _NO_EXECUTOR = (
@@ -54,48 +47,6 @@ def _an_executor(value: int) -> int:
     if value < 1:
         raise ValueError(f"is {value}; {_NO_EXECUTOR}")
     return value
-
-
-def _batch_bytes(value: int) -> int:
-    # One record may have 1 MiB.
-    if value < _MIN_BATCH_BYTES:
-        raise ValueError(f"is {format_size(value)}; a batch must have room for 1Mi at least")
-    return value
-
-
-class Trigger(ApiModel):
-    """When a batch begins, and how large it may get."""
-
-    interval: Annotated[Duration, AfterValidator(_interval)] = Field(
-        default=timedelta(seconds=10),
-        json_schema_extra=rules(
-            rule(
-                "!self.matches('^([0-9]+(h|m|s|ms))+$')"
-                " || (duration(self) >= duration('200ms') && duration(self) <= duration('1h'))",
-                "choose from 200ms to 1h",
-            )
-        ),
-    )
-    """Time between the beginnings of two batches, `200ms` to `1h`. While there is a backlog,
-    the next batch begins at once. A shard answers five reads a second, of all consumers
-    together, and a writer mostly takes two of them for a batch: below `400ms` for each writer,
-    some are throttled."""
-
-    max_records_per_batch: int = Field(default=500_000, ge=1, le=1_000_000_000)
-    """Records that a batch of a backlog comes near to at most. It has fewer where they would take longer than one and a
-    half intervals, or where a shard would be asked for more than the 10 MB that it gives at once."""
-
-    max_bytes_per_batch: Annotated[Size, AfterValidator(_batch_bytes)] = Field(
-        default=256 << 20,
-        json_schema_extra=rules(
-            rule(
-                "type(self) == int ? self >= 1048576 : !isQuantity(self)"
-                " || quantity(self).compareTo(quantity('1Mi')) >= 0",
-                "a batch must have room for 1Mi at least",
-            )
-        ),
-    )
-    """Bytes of record data that a batch of a backlog comes near to at most; at least `1Mi`."""
 
 
 class Quarantine(ApiModel):
@@ -221,6 +172,13 @@ class Scaling(ApiModel):
         return self
 
 
+class RecordFormat(StrEnum):
+    """What the bytes of a record are."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
 class Spec(ApiModel):
     """What a LakeStream should be."""
 
@@ -238,6 +196,7 @@ class Spec(ApiModel):
                 "overlaps with the folder of a writer; keep the two apart",
                 ".checkpoint",
             ),
+            rule("!has(self.format) || self.format != 'text' || !has(self.filter)", _NO_FIELDS, ".filter"),
         )
     )
 
@@ -251,6 +210,10 @@ class Spec(ApiModel):
     )
     """What a record has to have, all of it; the others are left out before `schema` is looked at. For a
     stream that has the records of several tables. What is no JSON object is not left out, but quarantined."""
+
+    format: RecordFormat = RecordFormat.JSON
+    """`json`: the JSON of an object. `text`: anything in UTF-8, as lines of a log or CSV; `schema` then has one
+    column, a STRING, that is the whole of it, and `transform` takes it apart."""
 
     event_schema: Sql = Field(validation_alias="schema", serialization_alias="schema")
     """Columns of a record's JSON as Spark DDL, as in `order_id string, amount double`. Fields
@@ -298,6 +261,12 @@ class Spec(ApiModel):
 
     kubernetes: Kubernetes = Kubernetes()
     """How the pods of all writers look on Kubernetes. Not used on a laptop."""
+
+    @model_validator(mode="after")
+    def _texts_have_no_fields(self) -> Self:
+        if self.format is RecordFormat.TEXT and self.filter:
+            raise problem_at("filter", _NO_FIELDS)
+        return self
 
     @model_validator(mode="after")
     def _filters_are_apart(self) -> Self:

@@ -205,6 +205,7 @@ class _Parts:
             pipeline = Pipeline.of(
                 *(self.spark, definition.schema, definition.transform, sink.refusal, definition.delete_when),
                 filters=definition.filters,
+                record_format=definition.record_format,
             )
             # Spark would plan anew behind each stage, and give what is kept in memory a job of its own: 15 ms a batch.
             shuffles = isinstance(sink, HudiSink) or not pipeline.is_by_row

@@ -8,7 +8,7 @@ from datetime import UTC
 
 from lakestream.engine import EngineSettings
 from lakestream.kinesis import KinesisSettings, PlannerSettings, StartingPosition
-from lakestream.model import Definition, Filter
+from lakestream.model import Definition, Filter, RecordFormat
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.json_files import Compression, JsonSettings
 from lakestream.spark.session import SessionSettings
@@ -102,6 +102,7 @@ def definition(document: LakeStream, writer: Writer) -> Definition:
         delete_when=writer.hudi.delete_when if writer.hudi else None,
         compression=writer.json_files.compression.value if writer.json_files else None,
         filters=tuple(Filter(one.steps, frozenset(one.values)) for one in document.spec.filter),
+        record_format=RecordFormat(document.spec.format.value),
     )
 
 

@@ -1,4 +1,4 @@
-"""The examples for what AWS DMS, Debezium, DynamoDB and CloudWatch Logs write to Kinesis, with records like that."""
+"""The examples for what AWS DMS, Debezium, DynamoDB, CloudWatch and CloudFront write to Kinesis, with such records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pyspark.sql import Row, SparkSession
 
 from hudi_orders import ref
 from lakestream import settings
+from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
+from lakestream.model import RecordFormat
 from lakestream.sinks.hudi import HudiSink
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
@@ -45,6 +47,7 @@ def kept(
             pipeline = Pipeline.of(
                 *(spark, definition.schema, definition.transform, sink.refusal, definition.delete_when),
                 filters=definition.filters,
+                record_format=definition.record_format,
             )
             assert pipeline.is_by_row
             sink.prepare(pipeline.output)
@@ -215,6 +218,35 @@ def test_a_table_of_dynamodb(kept: Callable[..., Any]) -> None:
         4: ("old", Decimal("12.50"), PLACED),
     }
     assert rejected == [b"{}"]
+
+
+def test_lines_of_cloudfronts_real_time_logs(
+    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
+) -> None:
+    document = load_lakestream((EXAMPLES / "cloudfront-logs.yaml").read_text("utf-8"))
+    definition = settings.definition(document, document.spec.writers[0])
+    pipeline = Pipeline.of(*(spark, definition.schema, definition.transform), record_format=definition.record_format)
+    assert pipeline.is_by_row
+    lines = [
+        b"1769860800.123\t192.0.2.1\t0.002\t200\tGET\t/orders/%C3%BC\n",
+        b"1769860801.000\t2001:db8::1\t-\t404\tGET\t/\n",
+        b"\xff\n",
+    ]
+    plan, reader = scripted([lines])
+    read = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark))
+    divided = pipeline.divide(read)
+    rows = divided.rows.select(divided.rows["at"].cast("string"), *divided.rows.columns[1:]).collect()
+    assert [tuple(row)[: len(pipeline.output)] for row in rows] == [
+        ("2026-01-31 12:00:00.123", "192.0.2.1", 0.002, 200, "GET", "/orders/%C3%BC", "2026-01-31"),
+        ("2026-01-31 12:00:01", "2001:db8::1", None, 404, "GET", "/", "2026-01-31"),
+    ]
+    assert [(bytes(row["data"]), row["_reason"]) for row in divided.rejected.collect()] == [(lines[2], "not UTF-8")]
+
+
+@pytest.mark.parametrize("ddl", ["line STRING, n INT", "line BINARY", "n BIGINT"])
+def test_a_text_has_one_column(spark: SparkSession, ddl: str) -> None:
+    with pytest.raises(SchemaError, match=r"spec\.schema: by spec\.format a record is a text: give one column"):
+        Pipeline.of(spark, ddl, None, record_format=RecordFormat.TEXT)
 
 
 def logged(kind: str, *events: dict[str, Any]) -> bytes:

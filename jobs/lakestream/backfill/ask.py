@@ -10,7 +10,7 @@ from lakestream.backfill.cut import parts_of
 from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
 from lakestream.log import Document, LogStore, Request, Requested, next_number, put_request, requests
-from lakestream.model import Definition, FilePart
+from lakestream.model import Definition, FilePart, RecordFormat
 
 _CONCURRENT_GETS = 16
 _MOST_PARTS = 100_000
@@ -49,6 +49,11 @@ def ask(
 
     def look(file: Found) -> tuple[FilePart, ...]:
         of_table = is_table or file.table_rows is not None
+        if not of_table and definition.record_format is RecordFormat.TEXT:
+            raise RequestError(
+                f"{file.path}: files of events are JSON lines or Parquet, and by spec.format an event is a text. Rows "
+                "of a table can be taken (--rows), and the stream once more (--from, --to)"
+            )
         return parts_of(file, None if of_table else columns, is_table=of_table)
 
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:

@@ -2,7 +2,7 @@
 
 from lakestream.model.commit import PAUSE, TABLE_SERVICES, BatchCommit, ShardStats, SinkCommit
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
-from lakestream.model.definition import RULES, Definition, Filter
+from lakestream.model.definition import RULES, Definition, Filter, RecordFormat
 from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
@@ -33,6 +33,7 @@ __all__ = [
     "Portion",
     "Position",
     "Reading",
+    "RecordFormat",
     "Restore",
     "ServiceStatus",
     "ShardRange",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
@@ -14,6 +15,13 @@ RULES = 6
 """Version of the rules in our own code (and in Spark), from a record's bytes to its row, its rescued fields or its
 quarantine. Raise it with every change that makes another row, or none, of some record;
 `test_rows_change_only_with_the_rules` finds out."""
+
+
+class RecordFormat(StrEnum):
+    """What the bytes of a record are."""
+
+    JSON = "json"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,8 @@ class Definition:
 
     filters: tuple[Filter, ...] = ()
     """`spec.filter`, all of which a record has to meet."""
+    record_format: RecordFormat = RecordFormat.JSON
+    """`spec.format`."""
 
     def __post_init__(self) -> None:
         if self.rules < 1:
@@ -68,6 +78,7 @@ class Definition:
         """What another definition has changed, in the document's words."""
         changed = {
             "spec.filter": self.filters != other.filters,
+            "spec.format": self.record_format != other.record_format,
             "spec.schema": self.schema != other.schema,
             "spec.transform": self.transform != other.transform,
             "hudi.deleteWhen": self.delete_when != other.delete_when,
@@ -95,9 +106,11 @@ class Definition:
             "deleteWhen": self.delete_when,
             "rules": self.rules,
             **({"filter": [one.to_row() for one in self.filters]} if self.filters else {}),
+            **({} if self.record_format is RecordFormat.JSON else {"format": self.record_format.value}),
         }
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Definition:
         row = (fields["schema"], fields["transform"], fields["deleteWhen"], fields["rules"])
-        return cls(*row, fields.get("compression"), tuple(map(Filter.from_row, fields.get("filter", ()))))
+        filters = tuple(map(Filter.from_row, fields.get("filter", ())))
+        return cls(*row, fields.get("compression"), filters, RecordFormat(fields.get("format", RecordFormat.JSON)))

@@ -11,6 +11,7 @@ from typing import Any
 from lakestream.errors import InvalidValueError
 from lakestream.model.codec import (
     FILTERED,
+    OF_TEXTS,
     decode,
     encode,
     require_count,
@@ -20,7 +21,7 @@ from lakestream.model.codec import (
     time_to_json,
 )
 from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to_row
-from lakestream.model.definition import Definition
+from lakestream.model.definition import Definition, RecordFormat
 from lakestream.model.files import FileEntry
 from lakestream.model.ranges import Loss, ShardRange
 from lakestream.model.requests import FilePart, Piece, Taken, version_of
@@ -176,6 +177,8 @@ class BatchPlan:
 
     @property
     def _version(self) -> int:
+        if self.definition is not None and self.definition.record_format is RecordFormat.TEXT:
+            return OF_TEXTS
         if self.is_filtered:
             return FILTERED
         if self.restore:

@@ -58,22 +58,32 @@ def decoded(data: bytes) -> Value:
     Raises:
         RecordError: they are none.
     """
-    if not data:
-        raise RecordError(EMPTY)
+    text = text_in_utf8(data).strip(BLANKS)
     try:
-        text = data.decode().strip(BLANKS)
         record, end = _DECODER.raw_decode(text)
         if end < len(text):
             raise RecordError(MORE_BEHIND)
         if b"\\u" in data:
             text_of(record)  # there may be half of a pair of surrogates
-    except UnicodeDecodeError as error:
-        raise RecordError(NOT_EXPANDED if is_compressed(data) else NOT_UTF8) from error
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except ValueError as error:
         raise RecordError(NOT_JSON) from error
     return record
+
+
+def text_in_utf8(data: bytes) -> str:
+    """A record's text, to the last blank.
+
+    Raises:
+        RecordError: it has none.
+    """
+    if not data:
+        raise RecordError(EMPTY)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise RecordError(NOT_EXPANDED if is_compressed(data) else NOT_UTF8) from error
 
 
 def text_of(value: Value) -> str:

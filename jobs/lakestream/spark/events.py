@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from lakestream.kinesis.compressed import texts
+from lakestream.model import RecordFormat
 from lakestream.spark.columns import arrow_type, column_of, columns_of
-from lakestream.spark.digits import RecordError
+from lakestream.spark.digits import RecordError, text_in_utf8
 from lakestream.spark.exact import MISSING, exact_reader
 from lakestream.spark.plain import NotPlain, loose_strings, plain_decoder, tells_of_surplus
 from lakestream.spark.surplus import SurplusDecoder, surplus_decoder
@@ -55,7 +56,12 @@ def events_schema(schema: st.StructType, *, of_table: bool = False) -> st.Struct
 
 
 def typed(
-    batches: Iterable[pa.RecordBatch], schema: st.StructType, *, of_table: bool = False, rescues: bool = True
+    batches: Iterable[pa.RecordBatch],
+    schema: st.StructType,
+    record_format: RecordFormat = RecordFormat.JSON,
+    *,
+    of_table: bool = False,
+    rescues: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of raw records, as `lakestream.kinesis.compressed.expanded` leaves them, as events: with the columns of
     `events_schema`.
@@ -64,7 +70,8 @@ def typed(
 
     Args:
         batches: may have `REASON` as well: why a record cannot be used, whatever it holds.
-        schema: of the records.
+        schema: of the records; of texts, it has the one column that they become.
+        record_format: of the records.
         of_table: they are rows of a table, which has a column for everything.
         rescues: somebody wants to know what the schema lacks. If not, `_rescued` is null.
     """
@@ -75,9 +82,9 @@ def typed(
         columns = [arrow_type(field.dataType) for field in made.fields[: len(schema.fields)]]
         yield from (_refused(batch, columns, names, why) for batch in batches)
         return
-    reader = EventReader(schema, rescues=rescues or of_table)
+    read = EventReader(schema, rescues=rescues or of_table).read if record_format is RecordFormat.JSON else read_texts
     for batch in batches:
-        events = reader.read(texts(batch))
+        events = read(texts(batch))
         reasons = _reasons(batch, events.reasons)
         if of_table:
             reasons = pc.coalesce(reasons, _lacking_columns(events.rescued))
@@ -217,6 +224,20 @@ class EventReader:
             found.rows[position], found.reasons[position] = self._nothing, str(error)
         else:
             found.rows[position], found.rescued[position] = read.values, read.lacking if self._rescues else None
+
+
+def read_texts(datas: Sequence[bytes]) -> Events:
+    """Records to the column that their texts become."""
+    found: list[str | None] = []
+    reasons: list[str | None] = []
+    for data in datas:
+        try:
+            text, reason = text_in_utf8(data), None
+        except RecordError as error:
+            text, reason = None, str(error)
+        found.append(text)
+        reasons.append(reason)
+    return Events([pa.array(found, pa.string())], pa.nulls(len(datas), pa.string()), pa.array(reasons, pa.string()))
 
 
 @dataclass(frozen=True)

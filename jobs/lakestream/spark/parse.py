@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkValueError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from lakestream.errors import SchemaError
 from lakestream.spark.events import DATA, METADATA, REASON, EventReader
@@ -53,6 +53,19 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
         if (twice := _twice(field.dataType, field.name)) is not None:
             raise SchemaError(f"spec.schema: column {twice} is there twice; keep one")
     return schema
+
+
+def require_one_text(schema: StructType) -> None:
+    """Check that there is a column for the text of a record, and no other.
+
+    Raises:
+        SchemaError: there is not.
+    """
+    if [type(field.dataType) for field in schema.fields] != [StringType]:
+        raise SchemaError(
+            "spec.schema: by spec.format a record is a text: give one column for the whole of it, as in `line STRING`, "
+            "and take it apart in spec.transform"
+        )
 
 
 def _twice(type: DataType, path: str) -> str | None:

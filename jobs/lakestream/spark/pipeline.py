@@ -11,11 +11,19 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from lakestream.errors import ExpressionError, SchemaError, SinkError
-from lakestream.model import Filter
+from lakestream.model import Filter, RecordFormat
 from lakestream.spark.events import REASON, RESCUED, ROW, events_schema, unreadable
 from lakestream.spark.failing import failing_records, failure_of
 from lakestream.spark.origin import ORIGIN, with_origin
-from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
+from lakestream.spark.parse import (
+    IDENTITY,
+    RECORD,
+    good_events,
+    parse_schema,
+    quoted,
+    rejected_records,
+    require_one_text,
+)
 from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.transform import VIEW, is_by_row, require_query, takes, transform
 
@@ -81,6 +89,8 @@ class Pipeline:
     """Of the sink as well: a predicate that it looks at for each row."""
     filters: tuple[Filter, ...] = ()
     """`spec.filter`: which records are looked at at all."""
+    record_format: RecordFormat = RecordFormat.JSON
+    """`spec.format`: how they are read."""
     rescues: bool = True
     """Whether rows are made of what the schema lacks; who does not ask for it is not made to wait for it."""
 
@@ -93,6 +103,7 @@ class Pipeline:
         guard: Guard | None = None,
         delete_when: str | None = None,
         filters: tuple[Filter, ...] = (),
+        record_format: RecordFormat = RecordFormat.JSON,
     ) -> Pipeline:
         """Check schema and transform against each other and Spark, without reading anything.
 
@@ -103,12 +114,15 @@ class Pipeline:
             guard: of the sink.
             delete_when: `spec.writers.hudi.deleteWhen`; the sink checks it.
             filters: `spec.filter`.
+            record_format: `spec.format`.
 
         Raises:
             SchemaError: names `spec.schema` or `spec.transform`, and the column.
             SettingsError: of the guard: the output lacks a column that the sink needs.
         """
         schema = parse_schema(spark, ddl)
+        if record_format is RecordFormat.TEXT:
+            require_one_text(schema)
         if sql is not None:
             require_query(spark, sql)
         rows = transform(good_events(spark.createDataFrame([], events_schema(schema))), sql)
@@ -123,14 +137,16 @@ class Pipeline:
             refusal=None if guard is None else guard(rows.schema),
             delete_when=delete_when,
             filters=filters,
+            record_format=record_format,
             rescues=sql is None or takes(rows, RESCUED),
         )
 
     @property
     def of_table(self) -> Pipeline:
-        """For rows as the table has them: no filter, no transform, and all of its columns come from the row."""
+        """For rows as the table has them, in JSON: no filter, no transform, all of its columns come from the row."""
         columns = ", ".join(f"{_of_row(field)} AS {quoted(field.name)}" for field in self.output.fields)
-        return replace(self, schema=self.output, sql=f"SELECT {columns} FROM {VIEW}", filters=())
+        sql = f"SELECT {columns} FROM {VIEW}"
+        return replace(self, schema=self.output, sql=sql, filters=(), record_format=RecordFormat.JSON)
 
     def without_failing(self, typed: DataFrame) -> Screened | None:
         """The same records, of which those at which the document's SQL fails have that as their reason; None: it fails

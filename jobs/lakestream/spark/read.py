@@ -107,12 +107,13 @@ def _events(
     of_table: bool = False,
 ) -> DataFrame:
     # And not the JVM's columns: they are pickled.
-    schema, filters, rescues = pipeline.schema, pipeline.filters, pipeline.rescues
+    schema, record_format = pipeline.schema, pipeline.record_format
+    filters, rescues = pipeline.filters, pipeline.rescues
     # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
     pickled = [pickle.dumps(task) for task in tasks]
 
     def become(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        return typed(taken(expanded(raw), filters), schema, of_table=of_table, rescues=rescues)
+        return typed(taken(expanded(raw), filters), schema, record_format, of_table=of_table, rescues=rescues)
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()

@@ -21,6 +21,7 @@ from lakestream.model import (
     Piece,
     Position,
     Reading,
+    RecordFormat,
     Restore,
     ShardRange,
     ShardStats,
@@ -46,6 +47,7 @@ definitions = st.builds(
     Definition,
     *(st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)),
     filters=st.lists(filters, max_size=2).map(tuple),
+    record_format=st.sampled_from(RecordFormat),
 )
 files = st.builds(FileEntry, st.text(min_size=1), counts, counts, st.text())
 file_parts = st.builds(

@@ -177,6 +177,15 @@ def test_what_is_no_file_of_events_is_named(lake: Lake, name: str, content: byte
     assert current_request(lake.store()) is None
 
 
+def test_files_of_events_are_not_taken_where_an_event_is_a_text(lake: Lake) -> None:
+    document = lake.folder / "orders.yaml"
+    texts = "  format: text\n  schema: line string"
+    document.write_text(document.read_text().replace("  schema: order_id string, version long", texts))
+    refused = lake.refused(path := lake.put("a.log", b"GET /\n"))
+    assert f"{path}: files of events are JSON lines or Parquet, and by spec.format an event is a text" in refused
+    assert lake.backfill(lake.put("a.json"), "--rows").exit_code == 0
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("damaged", [b'{"order_id":\n', b"\xff\xfe\n", b"[1,2]\n{}\n"])
 def test_damaged_lines_are_a_matter_of_the_quarantine(

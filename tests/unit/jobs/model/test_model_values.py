@@ -22,6 +22,7 @@ from lakestream.model import (
     Loss,
     Position,
     Reading,
+    RecordFormat,
     ShardRange,
     after,
     at,
@@ -145,6 +146,15 @@ def test_another_filter_is_another_definition() -> None:
     assert orders.digest != plain.digest
     assert Definition.from_fields(json.loads(json.dumps(orders.to_fields()))) == orders
     assert "filter" not in plain.to_fields(), "as earlier releases write it"
+
+
+def test_another_format_is_another_definition() -> None:
+    plain = Definition("line string", None, None)
+    texts = replace(plain, record_format=RecordFormat.TEXT)
+    assert plain.differences(texts) == "spec.format"
+    assert texts.digest != plain.digest
+    assert Definition.from_fields(json.loads(json.dumps(texts.to_fields()))) == texts
+    assert "format" not in plain.to_fields(), "as earlier releases write it"
 
 
 def test_what_decides_the_names_of_files_alone_makes_no_other_definition_of_rows() -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import types as st
 
 from lakestream.kinesis import SCHEMA
 from lakestream.kinesis.compressed import expanded
+from lakestream.model import RecordFormat
 from lakestream.spark.events import DATA, METADATA, REASON, EventReader, events_schema, typed
 
 
@@ -302,6 +303,18 @@ def test_compressed_records_are_read_as_their_texts_and_keep_their_bytes() -> No
         *(None, None, "not a JSON object"),
         "gzip that is damaged, or more than 16 MiB of text",
     ]
+    assert events.column(DATA).to_pylist() == datas
+
+
+def test_texts_are_a_column_as_they_are() -> None:
+    schema = st.StructType([st.StructField("line", STRING)])
+    datas = [b" GET /\t200 \n", b"", b"\xff", gzip.compress("ü\n".encode()), b'{"line":"a"}', b"\x00"]
+    rows = [{"data": data, "shard_id": "shard", "sequence_number": "7", "sub_sequence": 0} for data in datas]
+    (events,) = typed(expanded([pa.RecordBatch.from_pylist(rows, SCHEMA)]), schema, RecordFormat.TEXT)
+    assert events.schema.names == events_schema(schema).names
+    assert events.column("line").to_pylist() == [" GET /\t200 \n", None, None, "ü\n", '{"line":"a"}', "\x00"]
+    assert events.column(REASON).to_pylist() == [None, "empty", "not UTF-8", None, None, None]
+    assert events.column("_rescued").null_count == len(datas)
     assert events.column(DATA).to_pylist() == datas
 
 
