@@ -209,9 +209,9 @@ def answering(status: str, body: bytes, *, ends: bool = True) -> Callable[[socke
     def says(connection: socket.socket) -> None:
         server = H2Connection(H2Configuration(client_side=False))
         server.initiate_connection()
-        while True:
-            connection.sendall(server.data_to_send())
-            for event in server.receive_data(connection.recv(1 << 16)):
+        connection.sendall(server.data_to_send())
+        while data := connection.recv(1 << 16):
+            for event in server.receive_data(data):
                 if isinstance(event, StreamEnded) and event.stream_id:
                     server.send_headers(event.stream_id, [(":status", status)])
                     server.send_data(event.stream_id, body)
@@ -219,6 +219,7 @@ def answering(status: str, body: bytes, *, ends: bool = True) -> Callable[[socke
                         server.end_stream(event.stream_id)
                     else:
                         server.reset_stream(event.stream_id, error_code=2)
+            connection.sendall(server.data_to_send())
 
     return says
 
