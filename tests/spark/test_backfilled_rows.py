@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from lakestream.backfill.cut import parts_of
+from lakestream.backfill.cut import parts_of, parts_of_texts
 from lakestream.backfill.find import find_files
 from lakestream.kinesis import KinesisSettings
-from lakestream.model import BatchPlan, Filter, Taken
+from lakestream.model import BatchPlan, Filter, RecordFormat, Taken
 from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.json_files import JsonSettings, JsonSink
@@ -58,7 +58,9 @@ def fetch(spark: SparkSession, kinesis: KinesisSettings, pipeline: Pipeline, now
     ) -> Fetched[DataFrame]:
         place = replace(nowhere, path=LakePath.parse(str(path)))
         found = find_files(place, LakePath.parse("/elsewhere"))
-        parts = [part for file in found for part in parts_of(file, None, is_table=is_table)]
+        of_texts = by.record_format is RecordFormat.TEXT and not is_table
+        cut = [parts_of_texts(file) if of_texts else parts_of(file, None, is_table=is_table) for file in found]
+        parts = [part for of_file in cut for part in of_file]
         time = parts[0].modified
         if gone:
             Path(path).unlink()
@@ -129,6 +131,22 @@ def test_archived_events_are_filtered_and_rows_are_not(spark: SparkSession, fetc
     path.write_bytes(b'{"id":"a"}\n')
     rows = fetch(path, by=orders)
     assert [row["id"] for row in rows.rows.collect()] == ["a"]
+    rows.release()
+
+
+def test_lines_of_text_are_taken_as_they_are(spark: SparkSession, fetch: Fetch, tmp_path: Path) -> None:
+    """Also in a folder of a partition by the column, which is not put in front of them."""
+    path = tmp_path / "line=x" / "a.log"
+    path.parent.mkdir()
+    path.write_bytes(b'GET /\t1 \n\n{"line":"a"}\r\n\xff\nlast')
+    texts = Pipeline.of(spark, "line string", None, record_format=RecordFormat.TEXT)
+    found = fetch(tmp_path, is_table=False, by=texts)
+    assert [row["line"] for row in sorted_rows(found.rows)] == ["GET /\t1 ", '{"line":"a"}\r', "last"]
+    assert [(bytes(row["data"]), row["_reason"]) for row in found.rejected.collect()] == [(b"\xff", "not UTF-8")]
+    found.release()
+    path.write_bytes(b'{"line":"a"}\n')
+    rows = fetch(path, by=texts)
+    assert [row["line"] for row in rows.rows.collect()] == ["a"], "a row of a table is JSON"
     rows.release()
 
 

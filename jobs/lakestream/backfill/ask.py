@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from lakestream.backfill.cut import parts_of
+from lakestream.backfill.cut import parts_of, parts_of_texts
 from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
 from lakestream.log import Document, LogStore, Request, Requested, next_number, put_request, requests
@@ -50,10 +50,7 @@ def ask(
     def look(file: Found) -> tuple[FilePart, ...]:
         of_table = is_table or file.table_rows is not None
         if not of_table and definition.record_format is RecordFormat.TEXT:
-            raise RequestError(
-                f"{file.path}: files of events are JSON lines or Parquet, and by spec.format an event is a text. Rows "
-                "of a table can be taken (--rows), and the stream once more (--from, --to)"
-            )
+            return parts_of_texts(file)
         return parts_of(file, None if of_table else columns, is_table=of_table)
 
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:

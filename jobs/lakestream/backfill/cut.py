@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import obstore
@@ -33,6 +33,10 @@ _MOST_COMPRESSED = 128 * 1024 * 1024
 _MAGIC = {b"PAR1": Format.PARQUET, b"\x1f\x8b": Format.JSON_GZIP, b"\x28\xb5\x2f\xfd": Format.JSON_ZSTD}
 
 
+_Cut = tuple[int, int, int, int]
+"""Start, end, records, bytes."""
+
+
 def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) -> tuple[FilePart, ...]:
     """The parts of a file, in order; none of one without records.
 
@@ -47,11 +51,58 @@ def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) ->
     """
     if file.size == 0:
         return ()
+    kind, head = _begin(file)
+    if kind is Format.PARQUET:
+        return _parts(file, kind, _of_parquet(file, columns), is_table=is_table)
+    text = _text(file, kind, head)
+    whole = _whole_lines(file, head, text)
+    _require_objects(file, whole, columns)
+    if not whole and not text.lstrip().startswith(b"{"):
+        raise RequestError(
+            f"{file.path} is neither Parquet nor JSON lines: each line has to be a JSON object, and the first one, of "
+            f"{len(text):,} bytes or more, begins with {text[:80].decode(errors='backslashreplace')!r}"
+        )
+    return _parts(file, kind, _of_lines(file, kind, head, text), is_table=is_table)
+
+
+def parts_of_texts(file: Found) -> tuple[FilePart, ...]:
+    """The parts of a file of which each line is an event that is a text, as by `parts_of`.
+
+    Raises:
+        RequestError: it is Parquet or no text, or cannot be read.
+        StorageError, StorageUnavailableError: of the store.
+    """
+    if file.size == 0:
+        return ()
+    kind, head = _begin(file)
+    if kind is Format.PARQUET:
+        raise RequestError(f"{file.path} is Parquet, and by spec.format an event is a text: give files of lines")
+    text = _text(file, kind, head)
+    some = _whole_lines(file, head, text)[:_LOOKED_AT]
+    if 2 * sum(map(_is_text, some)) < len(some):
+        raise RequestError(f"{file.path} is no text: most of its first {len(some)} lines are not UTF-8")
+    return _parts(file, kind, _of_lines(file, kind, head, text), is_table=False)
+
+
+def _begin(file: Found) -> tuple[Format, bytes]:
+    """What a file is, and its first bytes."""
     head = _range(file, 0, min(_HEAD, file.size))
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), Format.JSON)
     if kind is Format.JSON_ZSTD and len(head) < file.size:
         head = _range(file, 0, min(_HEAD_OF_ZSTD, file.size))
-    cut = _of_parquet(file, columns) if kind is Format.PARQUET else _of_lines(file, kind, head, columns)
+    return kind, head
+
+
+def _text(file: Found, kind: Format, head: bytes) -> bytes:
+    return (head if kind is Format.JSON else _unpacked(file, kind, head)).removeprefix(MARK)
+
+
+def _whole_lines(file: Found, head: bytes, text: bytes) -> list[bytes]:
+    lines = text.split(b"\n")
+    return lines if len(head) == file.size else lines[:-1]
+
+
+def _parts(file: Found, kind: Format, cut: Iterable[_Cut], *, is_table: bool) -> tuple[FilePart, ...]:
     return tuple(
         FilePart(
             path=file.path,
@@ -69,21 +120,8 @@ def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) ->
     )
 
 
-_Cut = tuple[int, int, int, int]
-"""Start, end, records, bytes."""
-
-
-def _of_lines(file: Found, kind: Format, head: bytes, columns: Collection[str] | None) -> Iterator[_Cut]:
-    text = head if kind is Format.JSON else _unpacked(file, kind, head)
-    lines = text.removeprefix(MARK).split(b"\n")
-    whole = lines if len(head) == file.size else lines[:-1]
-    _require_objects(file, whole, columns)
-    if not whole and not lines[0].lstrip().startswith(b"{"):
-        raise RequestError(
-            f"{file.path} is neither Parquet nor JSON lines: each line has to be a JSON object, and the first one, of "
-            f"{len(text):,} bytes or more, begins with {lines[0][:80].decode(errors='backslashreplace')!r}"
-        )
-    lengths = [len(line) + 1 for line in lines[:-1]] or [max(len(text), 1)]
+def _of_lines(file: Found, kind: Format, head: bytes, text: bytes) -> Iterator[_Cut]:
+    lengths = [len(line) + 1 for line in text.split(b"\n")[:-1]] or [max(len(text), 1)]
     mean = sum(lengths) / len(lengths)
     if kind is not Format.JSON:
         if file.size > _MOST_COMPRESSED:
@@ -123,6 +161,14 @@ def _require_objects(file: Found, lines: list[bytes], columns: Collection[str] |
             f"{next(line for line in some if _object(line) is None)[:80].decode(errors='backslashreplace').strip()!r}"
         )
     _require_columns(file, list(dict.fromkeys(name for found in objects for name in found)), columns)
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

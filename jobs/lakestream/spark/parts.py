@@ -250,7 +250,7 @@ def _split(
         if end is not None and begin >= end:
             return
         if len(rest) >= _LONGEST_LINE:
-            raise UnreadableError(f"a line of more than {_LONGEST_LINE} bytes: one JSON object a line is read")
+            raise UnreadableError(f"a line of more than {_LONGEST_LINE} bytes")
     if not skips_first and rest.strip():
         yield begin, rest
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
 from lakestream.kinesis.compressed import expanded
-from lakestream.model import BatchPlan, FileEntry, FilePart, ShardRange
+from lakestream.model import BatchPlan, FileEntry, FilePart, RecordFormat, ShardRange
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.events import events_schema, typed
 from lakestream.spark.filters import taken
@@ -88,7 +88,7 @@ def read_backfill(
         tallies: are told what each task has read; pickled.
         of_table: the records are rows of a table.
     """
-    literals = literals_of(pipeline.schema)
+    literals = literals_of(pipeline.schema) if pipeline.record_format is RecordFormat.JSON else {}
 
     def read(parts: Sequence[FilePart]) -> "Iterator[pa.RecordBatch]":
         return past_half(read_parts(s3, parts, literals), sum(part.rows for part in parts))

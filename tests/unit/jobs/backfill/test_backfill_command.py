@@ -177,13 +177,38 @@ def test_what_is_no_file_of_events_is_named(lake: Lake, name: str, content: byte
     assert current_request(lake.store()) is None
 
 
-def test_files_of_events_are_not_taken_where_an_event_is_a_text(lake: Lake) -> None:
-    document = lake.folder / "orders.yaml"
-    texts = "  format: text\n  schema: line string"
-    document.write_text(document.read_text().replace("  schema: order_id string, version long", texts))
-    refused = lake.refused(path := lake.put("a.log", b"GET /\n"))
-    assert f"{path}: files of events are JSON lines or Parquet, and by spec.format an event is a text" in refused
-    assert lake.backfill(lake.put("a.json"), "--rows").exit_code == 0
+class TestTexts:
+    """Where an event is a text, each line of a file is one."""
+
+    @pytest.fixture
+    def texts(self, lake: Lake) -> Lake:
+        document = lake.folder / "orders.yaml"
+        by_text = "  format: text\n  schema: line string"
+        document.write_text(document.read_text().replace("  schema: order_id string, version long", by_text))
+        return lake
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_lines_are_taken_whatever_they_say(self, texts: Lake, pack: Callable[[bytes], bytes]) -> None:
+        done = texts.backfill(texts.put("a.log", pack(b"GET /\n\xff\n" + "ü\n[1]\n".encode())))
+        assert done.exit_code == 0, done.stderr
+        assert [Path(part.path).name for part in texts.parts()] == ["a.log"]
+
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [
+            (b"PAR1 nonsense", "a.log is Parquet, and by spec.format an event is a text: give files of lines"),
+            (b"\x89PNG\n\xff\n\xfe\n\xfd", "a.log is no text: most of its first 4 lines are not UTF-8"),
+            (b"", "nothing to take: the files are empty"),
+        ],
+    )
+    def test_what_has_no_lines_of_text_is_named(self, texts: Lake, content: bytes, why: str) -> None:
+        assert why in texts.refused(texts.put("a.log", content))
+
+    def test_rows_of_a_table_are_json(self, texts: Lake) -> None:
+        path = texts.put("a.log", b"GET /\n")
+        assert "neither Parquet nor JSON lines" in texts.refused(path, "--rows")
+        path.write_bytes(b'{"line":"GET /"}\n')
+        assert texts.backfill(path, "--rows").exit_code == 0
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
