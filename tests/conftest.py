@@ -6,6 +6,10 @@ import functools
 import gc
 import math
 import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +39,20 @@ gc.set_threshold(100_000, 50, 100)
 
 TESTS = Path(__file__).parent
 E2E = TESTS / "e2e"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left_at_work() -> Iterator[None]:
+    """Of what tests leave behind nothing may be at work: it slows down all that come behind, and what they measure is
+    not their own."""
+    yield
+    before, span = time.process_time(), 0.2
+    time.sleep(span)
+    if time.process_time() - before > span / 2:
+        frames = sys._current_frames()
+        places = {thread.name: frames.get(thread.ident or 0) for thread in threading.enumerate()}
+        told = [f"{name} at {at.f_code.co_filename}:{at.f_lineno}" for name, at in places.items() if at is not None]
+        pytest.fail(f"all tests are over, and some thread is at work: {'; '.join(told)}", pytrace=False)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
