@@ -79,7 +79,7 @@ def parts_of_texts(file: Found) -> tuple[FilePart, ...]:
         raise RequestError(f"{file.path} is Parquet, and by spec.format an event is a text: give files of lines")
     text = _text(file, kind, head)
     some = _whole_lines(file, head, text)[:_LOOKED_AT]
-    if 2 * sum(map(_is_text, some)) < len(some):
+    if 2 * sum(line == line.decode(errors="ignore").encode() for line in some) < len(some):
         raise RequestError(f"{file.path} is no text: most of its first {len(some)} lines are not UTF-8")
     return _parts(file, kind, _of_lines(file, kind, head, text), is_table=False)
 
@@ -161,14 +161,6 @@ def _require_objects(file: Found, lines: list[bytes], columns: Collection[str] |
             f"{next(line for line in some if _object(line) is None)[:80].decode(errors='backslashreplace').strip()!r}"
         )
     _require_columns(file, list(dict.fromkeys(name for found in objects for name in found)), columns)
-
-
-def _is_text(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
