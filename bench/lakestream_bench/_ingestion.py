@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from lakestream.control import read_progress
-from lakestream_api import Progress, load_lakestream
+from lakestream_api import InvalidDocumentError, Progress, load_lakestream
 from lakestream_bench._counting_s3 import CountingS3
 from lakestream_bench._processes import ended, failure
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
@@ -119,18 +120,18 @@ class Source(NamedTuple):
     endpoint: str
 
 
-def require_hudi(fields: Mapping[str, Any], kinds: Sequence[str]) -> None:
-    """Check that a document takes these fields of `hudi`, before anything is measured.
-
-    Raises:
-        ValueError: none of the writers has a Hudi table.
-        InvalidDocumentError: names each field that is wrong.
-    """
+def require_hudi(parser: argparse.ArgumentParser, fields: Mapping[str, Any], kinds: Sequence[str]) -> None:
+    """End a command, before anything is measured, if none of its `--writers` has a Hudi table, or a document does not
+    take the fields of `hudi` that its `--hudi` gives."""
     tables = [kind for kind in kinds if "hudi" in WRITERS[kind]]
     if fields and not tables:
-        raise ValueError("no writer of --writers writes to Hudi")
-    for kind in tables:
-        load_lakestream(document(Source("us-east-1", "http://127.0.0.1"), "file:///lake", kind, Trigger("1s"), fields))
+        parser.error("--hudi: no writer of --writers writes to Hudi")
+    nowhere = Source("us-east-1", "http://127.0.0.1")
+    try:
+        for kind in tables:
+            load_lakestream(document(nowhere, "file:///lake", kind, Trigger("1s"), fields))
+    except InvalidDocumentError as error:
+        parser.error(f"--hudi: {error}")
 
 
 def document(source: Source, lake: str, kind: str, trigger: Trigger, hudi: Mapping[str, Any] | None = None) -> str:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lakestream_api import InvalidDocumentError, Progress
+from lakestream_api import Progress
 from lakestream_bench._counting_s3 import counting_s3
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, freshness, ingest, now, require_hudi
 from lakestream_bench._options import hudi_fields, out_file
@@ -189,10 +189,7 @@ def _options() -> argparse.Namespace:
         help="fields of the document's hudi, as a mapping: writers of Hudi tables are measured without and with them",
     )
     options = parser.parse_args()
-    try:
-        require_hudi(options.hudi, options.writers)
-    except (ValueError, InvalidDocumentError) as error:
-        parser.error(f"--hudi: {error}")
+    require_hudi(parser, options.hudi, options.writers)
     return options
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from lakestream_api import InvalidDocumentError, Progress, parse_duration
+from lakestream_api import Progress, parse_duration
 from lakestream_bench._ingestion import (
     FULL_SHARD,
     SHARDS,
@@ -231,10 +231,7 @@ def main() -> int:
         parser.error(
             f"--rate: {arguments.rate} is not between 1 and {MOST_RATE}, what {SHARDS} shards take all the time"
         )
-    try:
-        require_hudi(arguments.hudi, arguments.writers)
-    except (ValueError, InvalidDocumentError) as error:
-        parser.error(f"--hudi: {error}")
+    require_hudi(parser, arguments.hudi, arguments.writers)
     results: dict[str, Soak] = {}
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
         telling = Telling(len(arguments.writers))

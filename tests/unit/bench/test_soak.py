@@ -5,14 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import psutil
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_bench.soak import MOST_STRETCHES, STRETCH, WARM_UP, main, most_seconds, stretch_ends, total
+from lakestream_bench.soak import MOST_STRETCHES, STRETCH, WARM_UP, most_seconds, stretch_ends, total
 
 
 @given(batches=st.integers(WARM_UP + STRETCH, 20_000))
@@ -38,23 +36,3 @@ def test_a_process_that_ended_since_it_was_found_ends_no_run() -> None:
 def test_batches_have_the_time_that_their_triggers_take() -> None:
     assert most_seconds(200, "200ms") > 200
     assert most_seconds(200, "1m") > 200 * 60
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["--interval", "10 seconds"], "--interval: '10 seconds' is not a duration"),
-        (["--writers", "json", "--hudi", "cleaning: {retainHours: 2}"], "--hudi: no writer of --writers"),
-        (["--hudi", "cleaning: {retainDays: 2}"], "hudi.cleaning.retainDays: "),
-        (["--hudi", "cleaning"], "--hudi: 'cleaning' is no mapping"),
-        (["--hudi", "{"], "--hudi: '{' is no YAML"),
-    ],
-)
-def test_what_would_come_to_nothing_is_told_first(
-    options: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["soak", "--out", str(tmp_path / "soak.json"), *options])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert told in capsys.readouterr().err
