@@ -196,7 +196,11 @@ class Spec(ApiModel):
                 "overlaps with the folder of a writer; keep the two apart",
                 ".checkpoint",
             ),
-            rule("!has(self.format) || self.format != 'text' || !has(self.filter)", _NO_FIELDS, ".filter"),
+            rule(
+                "!has(self.format) || self.format != 'text' || !has(self.filter) || self.filter.size() == 0",
+                _NO_FIELDS,
+                ".filter",
+            ),
         )
     )
 

@@ -69,6 +69,11 @@ def test_a_default_that_is_written_out_is_no_change(other: Kubectl) -> None:
     assert "configured" in other.run("apply", "--dry-run=server", "-f", "-", stdin=written)
 
 
+def test_an_empty_filter_is_none(other: Kubectl) -> None:
+    texts = f"{VALID}  format: text\n  filter: []\n"
+    assert "(server dry run)" in other.run("apply", "--dry-run=server", "-f", "-", stdin=texts)
+
+
 def test_kubectl_explains_the_fields(other: Kubectl) -> None:
     said = " ".join(other.run("explain", "lakestream.spec.writers").split())  # it breaks lines where it likes
     assert "The outputs, at most 8, each written by an application of its own." in said
