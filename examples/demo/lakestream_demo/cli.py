@@ -58,9 +58,10 @@ def demo(
     from lakestream_demo.interrupt import Interrupt
     from lakestream_demo.report import draw_report
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = WIDTH
+    console, errors = Console(highlight=False), Console(highlight=False, stderr=True)
+    for each in (console, errors):
+        if not each.is_terminal:
+            each.width = WIDTH
     interrupt = Interrupt()
     try:
         with interrupt.installed():
@@ -68,12 +69,12 @@ def demo(
             result = run_demo(settings, interrupt, console)
         console.print(draw_report(result, str(out)))
     except DemoError as error:
-        _explain(console, error, out)
+        _explain(errors, error, out)
         raise typer.Exit(_status(error)) from error
     except OSError as error:
         if error.errno not in FULL:
             raise
-        _explain(console, DemoError(str(error)), out)
+        _explain(errors, DemoError(str(error)), out)
         raise typer.Exit(EXIT_BROKEN) from error
     if not result.passed:
         raise typer.Exit(EXIT_AUDIT)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,3 +43,12 @@ def test_other_failures_have_their_own_advice(tmp_path: Path, monkeypatch: pytes
 
     assert "Look at memory first." in result.output
     assert "full" not in result.output
+
+
+def test_a_full_disk_for_the_output_is_told_on_the_other_stream(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lakestream.main", "demo", "--out", str(tmp_path / "demo")]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == cli.EXIT_BROKEN
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
