@@ -177,6 +177,7 @@ class RecordFormat(StrEnum):
 
     JSON = "json"
     TEXT = "text"
+    AVRO = "avro"
 
 
 class Spec(ApiModel):
@@ -217,7 +218,8 @@ class Spec(ApiModel):
 
     format: RecordFormat = RecordFormat.JSON
     """`json`: the JSON of an object. `text`: anything in UTF-8, as lines of a log or CSV; `schema` then has one
-    column, a STRING, that is the whole of it, and `transform` takes it apart."""
+    column, a STRING, that is the whole of it, and `transform` takes it apart. `avro`: Avro in a frame
+    of the AWS Glue Schema Registry, whose schemas are asked for; `schema` names the fields to take."""
 
     event_schema: Sql = Field(validation_alias="schema", serialization_alias="schema")
     """Columns of a record's JSON as Spark DDL, as in `order_id string, amount double`. Fields

@@ -31,8 +31,8 @@ class OutcomeUnknownError(LakeStreamError):
 
 
 class AccessDeniedError(PermanentError):
-    """S3 or Kinesis denies a request; the message says which one. What was allowed just now is denied for some time
-    yet, so that a driver believes it only after a while (`anew`)."""
+    """S3, Kinesis or Glue denies a request; the message says which one. What was allowed just now is denied for some
+    time yet, so that a driver believes it only after a while (`anew`)."""
 
 
 class InvalidValueError(PermanentError, ValueError):
@@ -166,3 +166,15 @@ class KinesisAnswerError(KinesisError, PermanentError):
 class ExpiredIteratorError(KinesisError, RetryLaterError):
     """A shard iterator was not used for five minutes; a new one from the same place will do. Or the token of a
     listing's next page was not, and a new listing will."""
+
+
+class RegistryError(LakeStreamError):
+    """The Glue Schema Registry refused a request, or did not answer."""
+
+
+class RegistryDeniedError(RegistryError, AccessDeniedError):
+    """A right on the registry is missing, or AWS does not know the credentials."""
+
+
+class RegistryUnavailableError(RegistryError, RetryLaterError):
+    """A server error, throttling, a timeout, a broken connection."""

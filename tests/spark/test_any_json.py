@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from lakestream.kinesis import KinesisSettings
-from lakestream.spark.events import DATA, REASON
+from lakestream.kinesis.batches import REASON
+from lakestream.spark.events import DATA
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
 from lakestream.spark.tallies import Tallies

@@ -12,7 +12,8 @@ from pyspark.sql import Row, SparkSession
 
 from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
-from lakestream.spark.events import DATA, REASON
+from lakestream.kinesis.batches import REASON
+from lakestream.spark.events import DATA
 from lakestream.spark.parse import good_events, parse_schema
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch

@@ -1,19 +1,25 @@
-"""The examples for what AWS DMS, Debezium, DynamoDB, CloudWatch and CloudFront write to Kinesis, with such records."""
+"""The examples for what AWS DMS, Debezium, DynamoDB, CloudWatch, CloudFront and serializers of the Glue Schema Registry
+write to Kinesis, with such records."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import boto3
 import pytest
+from avro_bytes import blocks, branch, decimal, framed, long, record, text
+from moto_s3 import moto_s3
 from pyspark.sql import Row, SparkSession
 
 from hudi_orders import ref
 from lakestream import settings
+from lakestream.avro import RegistrySettings
 from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import RecordFormat
@@ -48,6 +54,7 @@ def kept(
                 *(spark, definition.schema, definition.transform, sink.refusal, definition.delete_when),
                 filters=definition.filters,
                 record_format=definition.record_format,
+                registry=RegistrySettings("eu-west-1"),
             )
             assert pipeline.is_by_row
             sink.prepare(pipeline.output)
@@ -288,3 +295,71 @@ def test_a_table_of_log_events_by_cloudwatch_logs(kept: Callable[..., Any]) -> N
         ("2015-05-28 15:27:35.001", "/shop/web", "web-1", "b", None, "2015-05-28"),
     ]
     assert rejected == [damaged]
+
+
+@pytest.fixture
+def glue(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client of a Glue that executors ask, too."""
+    with moto_s3("schemas") as url:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setitem(spark.sparkContext.environment, name, "test")
+            monkeypatch.setenv(name, "test")
+        monkeypatch.setitem(spark.sparkContext.environment, "AWS_ENDPOINT_URL_GLUE", url)
+        client = boto3.client("glue", "eu-west-1", endpoint_url=url)
+        yield client
+        client.close()
+
+
+MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+LINE = record("shop.Line", {"sku": "string", "pieces": "int"})
+ORDER = record(
+    "shop.Order",
+    {
+        "id": "long",
+        "version": "long",
+        "status": {"type": "enum", "name": "Status", "symbols": ["new", "paid"]},
+        "amount": ["null", MONEY],
+        "placed_at": {"type": "long", "logicalType": "timestamp-micros"},
+        "lines": {"type": "array", "items": LINE},
+    },
+)
+
+
+def ordered(key: int, version: int, status: int, cents: int | None) -> bytes:
+    amount = branch(0, b"") if cents is None else branch(1, decimal(cents))
+    lines = blocks([text("ü-1") + long(2), text("x") + long(-1)])
+    return long(key) + long(version) + long(status) + amount + long(1_769_860_800_000_000) + lines
+
+
+def test_orders_in_avro_by_schemas_of_the_registry(kept: Callable[..., Any], glue: Any) -> None:
+    glue.create_registry(RegistryName="shop")
+    of = {"SchemaName": "order", "RegistryName": "shop"}
+    first = glue.create_schema(
+        RegistryId={"RegistryName": "shop"},
+        SchemaName="order",
+        DataFormat="AVRO",
+        Compatibility="BACKWARD",
+        SchemaDefinition=json.dumps(ORDER),
+    )
+    more = {**ORDER, "fields": [*ORDER["fields"], {"name": "coupon", "type": ["null", "string"], "default": None}]}
+    second = glue.register_schema_version(SchemaId=of, SchemaDefinition=json.dumps(more))
+    v1, v2 = UUID(first["SchemaVersionId"]), UUID(second["SchemaVersionId"])
+    unusable = [
+        framed(UUID(int=7), ordered(9, 1, 0, 1)),
+        framed(v1, ordered(9, 1, 0, 1)[:-3]),
+        b'{"id":9,"version":1}',
+        framed(v1, ordered(9, 1, 0, 10**12)),
+    ]
+    rows, rejected = kept(
+        "schema-registry.yaml",
+        [framed(v1, ordered(1, 1, 0, 1250)), unusable[0], framed(v1, ordered(2, 1, 0, None), compressed=True)],
+        [*unusable[1:], framed(v2, ordered(1, 2, 1, 1250) + branch(1, text("WELCOME")))],
+    )
+    lines = [("ü-1", 2), ("x", -1)]
+    assert sorted(
+        (row.id, row.status, row.amount, row.placed_at, [*map(tuple, row.lines)], row._rescued, row.dt) for row in rows
+    ) == [
+        (1, "paid", Decimal("12.50"), PLACED, lines, '{"coupon":"WELCOME"}', "2026-01-31"),
+        (2, "new", None, PLACED, lines, None, "2026-01-31"),
+    ]
+    assert sorted(rejected) == sorted(unusable)

@@ -6,8 +6,10 @@ import gzip
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 import pytest
+from avro_bytes import framed
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -45,8 +47,10 @@ RECORDS = [
     b"",
     gzip.compress(b'{"id":"a","new":1}'),
     b"\x1f\x8b\x08\x00",
+    framed(UUID(int=7), b'{"id":"a","new":1}'),
+    framed(UUID(int=7), b"\x02a"),
 ]
-KNOWN = {6: "aa0da7a9b981d3d2"}
+KNOWN = {7: "b0c780d50be744f0"}
 """What the records become, by version of the rules."""
 MICROS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 

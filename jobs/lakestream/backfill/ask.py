@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 
 from lakestream.backfill.cut import parts_of, parts_of_texts
 from lakestream.backfill.find import Found
@@ -47,14 +48,9 @@ def ask(
     if once:
         _require_new(store, files)
 
-    def look(file: Found) -> tuple[FilePart, ...]:
-        of_table = is_table or file.table_rows is not None
-        if not of_table and definition.record_format is RecordFormat.TEXT:
-            return parts_of_texts(file)
-        return parts_of(file, None if of_table else columns, is_table=of_table)
-
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        parts = tuple(part for found in pool.map(look, files) for part in found)
+        found = pool.map(partial(_parts, definition=definition, columns=columns, is_table=is_table), files)
+        parts = tuple(part for of_file in found for part in of_file)
     if not parts:
         raise RequestError(f"nothing to take: the files are empty, {files[0].path} for instance")
     if len({part.is_table for part in parts}) > 1:
@@ -64,6 +60,21 @@ def ask(
     if not put_request(store, request):
         raise RequestError("somebody else has asked just now: `lakestream backfill status` tells how far it is")
     return request
+
+
+def _parts(
+    file: Found, *, definition: Definition, columns: Collection[str] | None, is_table: bool
+) -> tuple[FilePart, ...]:
+    """Of a file, by what its records are; errors as of `ask`."""
+    of_table = is_table or file.table_rows is not None
+    if of_table or definition.record_format is RecordFormat.JSON:
+        return parts_of(file, None if of_table else columns, is_table=of_table)
+    if definition.record_format is RecordFormat.TEXT:
+        return parts_of_texts(file)
+    raise RequestError(
+        "by spec.format records are in frames of the Glue Schema Registry, which files have not: have a span of the "
+        "stream read once more (--from, --to), or take rows as the table has them (--rows)"
+    )
 
 
 def told(request: Request) -> str:

@@ -31,6 +31,8 @@ shard_id         of the shard that it was read from
 arrival          approximate arrival time of the Kinesis record, to the millisecond
 """
 
+REASON = "_lakestream_reason"
+"""Another column of some batches: why a record cannot be used, null if nothing is known against it."""
 
 _ROWS = 10_000
 """Of a batch of aggregates, about, as many as a page without any has at most: a megabyte of one may be 170,000 user

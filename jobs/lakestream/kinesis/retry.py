@@ -9,7 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lakestream.errors import KinesisAnswerError, KinesisError, KinesisUnavailableError, ThrottledError
+from lakestream.errors import (
+    KinesisAnswerError,
+    KinesisUnavailableError,
+    LakeStreamError,
+    RegistryUnavailableError,
+    ThrottledError,
+)
 from lakestream.kinesis.port import Monotonic, Sleep
 
 logger = logging.getLogger(__name__)
@@ -56,7 +62,7 @@ class Backoff:
         while True:
             try:
                 return attempt()
-            except (ThrottledError, KinesisUnavailableError, KinesisAnswerError) as error:
+            except (ThrottledError, KinesisUnavailableError, RegistryUnavailableError, KinesisAnswerError) as error:
                 nonsense += isinstance(error, KinesisAnswerError)
                 wait = self.uniform(0, bound)
                 if isinstance(error, ThrottledError) and (known := not_before - self.clock()) > 0:
@@ -67,7 +73,7 @@ class Backoff:
             self.sleep(wait)
             bound = min(2 * bound, self.most)
 
-    def _tell(self, began: float, error: KinesisError) -> None:
+    def _tell(self, began: float, error: LakeStreamError) -> None:
         now = self.clock()
         if now - began >= _TOLD_AFTER and (self._told_at is None or now - self._told_at >= _TOLD_EVERY):
             self._told_at = now

@@ -11,7 +11,7 @@ import orjson
 
 from lakestream.errors import InvalidValueError
 
-RULES = 6
+RULES = 7
 """Version of the rules in our own code (and in Spark), from a record's bytes to its row, its rescued fields or its
 quarantine. Raise it with every change that makes another row, or none, of some record;
 `test_rows_change_only_with_the_rules` finds out."""
@@ -22,6 +22,8 @@ class RecordFormat(StrEnum):
 
     JSON = "json"
     TEXT = "text"
+    AVRO = "avro"
+    """Of a value, in a frame of the Glue Schema Registry."""
 
 
 @dataclass(frozen=True, slots=True)

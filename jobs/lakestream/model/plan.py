@@ -11,6 +11,7 @@ from typing import Any
 from lakestream.errors import InvalidValueError
 from lakestream.model.codec import (
     FILTERED,
+    OF_AVRO,
     OF_TEXTS,
     decode,
     encode,
@@ -27,6 +28,8 @@ from lakestream.model.ranges import Loss, ShardRange
 from lakestream.model.requests import FilePart, Piece, Taken, version_of
 from lakestream.model.restore import Restore
 from lakestream.model.trim import Trim
+
+_OF_FORMATS = {RecordFormat.TEXT: OF_TEXTS, RecordFormat.AVRO: OF_AVRO}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +180,8 @@ class BatchPlan:
 
     @property
     def _version(self) -> int:
-        if self.definition is not None and self.definition.record_format is RecordFormat.TEXT:
-            return OF_TEXTS
+        if self.definition is not None and self.definition.record_format in _OF_FORMATS:
+            return _OF_FORMATS[self.definition.record_format]
         if self.is_filtered:
             return FILTERED
         if self.restore:

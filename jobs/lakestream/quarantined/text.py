@@ -35,7 +35,7 @@ def as_list(found: Sequence[Tally]) -> str:
 
 def readable(records: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """With data as text, without its compression; bytes that are no UTF-8 are shown as `\\x..`."""
-    from lakestream.kinesis.compressed import text_of  # the client takes a while to import
+    from lakestream.kinesis.texts import text_of  # the client takes a while to import
 
     position = records.schema.get_field_index("data")
     schema = records.schema.set(position, pa.field("data", pa.string()))

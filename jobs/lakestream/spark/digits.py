@@ -12,11 +12,13 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from lakestream.kinesis.compressed import MOST_MEBIBYTES, is_compressed
+from lakestream.kinesis.frames import is_framed
+from lakestream.kinesis.texts import MOST_MEBIBYTES, is_compressed
 
 EMPTY = "empty"
 NOT_UTF8 = "not UTF-8"
 NOT_EXPANDED = f"gzip that is damaged, or more than {MOST_MEBIBYTES} MiB of text"
+FRAMED = "in a frame of the Glue Schema Registry, and not JSON"
 NOT_JSON = "not JSON"
 MORE_BEHIND = "JSON with more behind it"
 TOO_DEEP = "nested too deeply"
@@ -68,7 +70,7 @@ def decoded(data: bytes) -> Value:
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except ValueError as error:
-        raise RecordError(NOT_JSON) from error
+        raise RecordError(FRAMED if is_framed(data) else NOT_JSON) from error
     return record
 
 
@@ -83,7 +85,9 @@ def text_in_utf8(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise RecordError(NOT_EXPANDED if is_compressed(data) else NOT_UTF8) from error
+        if is_compressed(data):
+            raise RecordError(NOT_EXPANDED) from error
+        raise RecordError(FRAMED if is_framed(data) else NOT_UTF8) from error
 
 
 def text_of(value: Value) -> str:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
 
-from lakestream.kinesis.compressed import texts
+from lakestream.kinesis.batches import REASON
+from lakestream.kinesis.texts import texts
 from lakestream.model import RecordFormat
 from lakestream.spark.columns import arrow_type, column_of, columns_of
 from lakestream.spark.digits import RecordError, text_in_utf8
@@ -28,8 +29,8 @@ RESCUED = "_rescued"
 METADATA = (RESCUED, "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
 """Columns that every event has beside those of the schema."""
 
-DATA, REASON = "_lakestream_data", "_lakestream_reason"
-"""The bytes of the record; and why it cannot be used, null if it can."""
+DATA = "_lakestream_data"
+"""The bytes of the record."""
 
 _FEW = 64
 """Records of which one is not plain, and that are all read exactly rather than parted again."""
@@ -63,8 +64,8 @@ def typed(
     of_table: bool = False,
     rescues: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of raw records, as `lakestream.kinesis.compressed.expanded` leaves them, as events: with the columns of
-    `events_schema`.
+    """Batches of raw records, as `lakestream.kinesis.texts.expanded` or `lakestream.avro.in_json` leaves them, as
+    events: with the columns of `events_schema`.
 
     Field names are compared exactly, with case.
 
@@ -82,7 +83,7 @@ def typed(
         columns = [arrow_type(field.dataType) for field in made.fields[: len(schema.fields)]]
         yield from (_refused(batch, columns, names, why) for batch in batches)
         return
-    read = EventReader(schema, rescues=rescues or of_table).read if record_format is RecordFormat.JSON else read_texts
+    read = read_texts if record_format is RecordFormat.TEXT else EventReader(schema, rescues=rescues or of_table).read
     for batch in batches:
         events = read(texts(batch))
         reasons = _reasons(batch, events.reasons)

@@ -12,9 +12,9 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.kinesis import KinesisSettings, read_ranges
+from lakestream.kinesis.batches import REASON
 from lakestream.model import BatchPlan, ShardStats
 from lakestream.ports import Fetched
-from lakestream.spark.events import REASON
 from lakestream.spark.findings import FindingReader, Findings
 from lakestream.spark.pipeline import FAILS, Pipeline, Screened, count_few
 from lakestream.spark.read import read_backfill, read_batch, read_readmitted

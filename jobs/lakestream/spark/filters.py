@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Raw
 
-from lakestream.kinesis.compressed import texts
+from lakestream.kinesis.batches import REASON
+from lakestream.kinesis.texts import texts
 from lakestream.model import Filter
 from lakestream.spark.digits import RecordError, decoded
-from lakestream.spark.events import REASON
 from lakestream.spark.plain import NotPlain
 
 Takes: TypeAlias = Callable[[bytes], bool]
@@ -30,17 +31,18 @@ _BARE = tuple("-0123456789tf")
 
 
 def taken(batches: Iterable[pa.RecordBatch], filters: Sequence[Filter]) -> Iterator[pa.RecordBatch]:
-    """Batches of raw records, as `lakestream.kinesis.compressed.expanded` leaves them, without those that some
-    filter does not take.
+    """Batches of raw records, as `lakestream.kinesis.texts.expanded` or `lakestream.avro.in_json` leaves them, without
+    those that some filter does not take.
 
-    A batch with `REASON` stays whole: it has marks of what could not be read, or rows, and no records of the stream.
+    What has a `REASON` stays: a record of which nobody can say whose it is, or a mark of what could not be read.
     """
     takes = taker(filters) if filters else None
     for batch in batches:
-        if takes is None or REASON in batch.schema.names:
+        if takes is None:
             yield batch
-        else:
-            yield batch.filter(pa.array(map(takes, texts(batch)), pa.bool_()))
+            continue
+        keeps = pa.array(map(takes, texts(batch)), pa.bool_())
+        yield batch.filter(pc.or_(keeps, batch.column(REASON).is_valid()) if REASON in batch.schema.names else keeps)
 
 
 def taker(filters: Sequence[Filter]) -> Takes:

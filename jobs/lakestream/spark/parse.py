@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.events import DATA, METADATA, REASON, EventReader
+from lakestream.kinesis.batches import REASON
+from lakestream.spark.events import DATA, METADATA, EventReader
 
 IDENTITY = ("_shard_id", "_sequence_number", "_sub_sequence")
 """Those of an event's columns that tell a record from every other one of the stream."""

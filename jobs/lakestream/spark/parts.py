@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 from obstore.exceptions import PreconditionError
 from pyspark.sql import types as st
 
-from lakestream.kinesis.batches import SCHEMA
+from lakestream.kinesis.batches import REASON, SCHEMA
 from lakestream.model import FilePart, Format
 from lakestream.ranges import Ranges
 from lakestream.rejected import DAMAGED, MARK, OF_TABLE, UNREAD
-from lakestream.spark.events import REASON
 from lakestream.spark.json_rows import json_rows
 from lakestream.storage import (
     LakePath,

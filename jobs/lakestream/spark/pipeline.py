@@ -10,9 +10,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
+from lakestream.avro import RegistrySettings
 from lakestream.errors import ExpressionError, SchemaError, SinkError
+from lakestream.kinesis.batches import REASON
 from lakestream.model import Filter, RecordFormat
-from lakestream.spark.events import REASON, RESCUED, ROW, events_schema, unreadable
+from lakestream.spark.events import RESCUED, ROW, events_schema, unreadable
 from lakestream.spark.failing import failing_records, failure_of
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import (
@@ -91,6 +93,8 @@ class Pipeline:
     """`spec.filter`: which records are looked at at all."""
     record_format: RecordFormat = RecordFormat.JSON
     """`spec.format`: how they are read."""
+    registry: RegistrySettings | None = None
+    """Of the schemas of records in Avro."""
     rescues: bool = True
     """Whether rows are made of what the schema lacks; who does not ask for it is not made to wait for it."""
 
@@ -104,6 +108,7 @@ class Pipeline:
         delete_when: str | None = None,
         filters: tuple[Filter, ...] = (),
         record_format: RecordFormat = RecordFormat.JSON,
+        registry: RegistrySettings | None = None,
     ) -> Pipeline:
         """Check schema and transform against each other and Spark, without reading anything.
 
@@ -115,6 +120,7 @@ class Pipeline:
             delete_when: `spec.writers.hudi.deleteWhen`; the sink checks it.
             filters: `spec.filter`.
             record_format: `spec.format`.
+            registry: where the schemas of records in Avro are.
 
         Raises:
             SchemaError: names `spec.schema` or `spec.transform`, and the column.
@@ -138,6 +144,7 @@ class Pipeline:
             delete_when=delete_when,
             filters=filters,
             record_format=record_format,
+            registry=registry if record_format is RecordFormat.AVRO else None,
             rescues=sql is None or takes(rows, RESCUED),
         )
 
@@ -146,7 +153,7 @@ class Pipeline:
         """For rows as the table has them, in JSON: no filter, no transform, all of its columns come from the row."""
         columns = ", ".join(f"{_of_row(field)} AS {quoted(field.name)}" for field in self.output.fields)
         sql = f"SELECT {columns} FROM {VIEW}"
-        return replace(self, schema=self.output, sql=sql, filters=(), record_format=RecordFormat.JSON)
+        return replace(self, schema=self.output, sql=sql, filters=(), record_format=RecordFormat.JSON, registry=None)
 
     def without_failing(self, typed: DataFrame) -> Screened | None:
         """The same records, of which those at which the document's SQL fails have that as their reason; None: it fails

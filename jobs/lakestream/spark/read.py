@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakestream.avro import in_json, texts_of
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
-from lakestream.kinesis.compressed import expanded
+from lakestream.kinesis.texts import expanded
 from lakestream.model import BatchPlan, FileEntry, FilePart, RecordFormat, ShardRange
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.events import events_schema, typed
@@ -108,12 +109,13 @@ def _events(
 ) -> DataFrame:
     # And not the JVM's columns: they are pickled.
     schema, record_format = pipeline.schema, pipeline.record_format
-    filters, rescues = pipeline.filters, pipeline.rescues
+    filters, rescues, registry = pipeline.filters, pipeline.rescues, pipeline.registry
     # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
     pickled = [pickle.dumps(task) for task in tasks]
 
     def become(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        return typed(taken(expanded(raw), filters), schema, record_format, of_table=of_table, rescues=rescues)
+        with_texts = expanded(raw) if registry is None else in_json(raw, texts_of(registry))
+        return typed(taken(with_texts, filters), schema, record_format, of_table=of_table, rescues=rescues)
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()

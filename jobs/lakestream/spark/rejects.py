@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakestream.errors import PermanentError
-from lakestream.kinesis.batches import SCHEMA
+from lakestream.kinesis.batches import REASON, SCHEMA
 from lakestream.model import FileEntry
 from lakestream.rejected import DAMAGED, damaged
-from lakestream.spark.events import REASON
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import AccumulatorParam
 
-from lakestream.spark.events import REASON
+from lakestream.kinesis.batches import REASON
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ from moto_s3 import moto_s3, s3_client
 
 from lakestream.backfill.find import find_files
 from lakestream.errors import LakeStreamError
+from lakestream.kinesis.batches import REASON
 from lakestream.model import FilePart, Format
 from lakestream.spark import parts
-from lakestream.spark.events import REASON
 from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
 
 Found = Callable[[str], list[str]]

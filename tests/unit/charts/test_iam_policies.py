@@ -22,8 +22,12 @@ POLICIES = {
     "role": ROOT / "charts/lakestream/iam/assume-role.json",
     # Besides, for writers with a catalog.
     "glue": ROOT / "charts/lakestream/iam/glue.json",
+    # Besides, for streams with spec.format avro.
+    "schemas": ROOT / "charts/lakestream/iam/schema-registry.json",
     "loadgen": ROOT / "charts/loadgen/iam/policy.json",
 }
+# By the id of a version Glue knows no schema yet of which it could be: AWS's own example for who reads has all.
+OF_ALL = {"glue:GetSchemaVersion"}
 # Calls of code that runs beside the load, under somebody's own name: `lakestream audit` reads.
 ELSEWHERE = {"loadgen": {"get", "head"}}
 OBSTORE = {
@@ -111,6 +115,10 @@ def test_the_policy_of_catalogs_is_what_they_are_asked() -> None:
     assert sorted(_actions(POLICIES["glue"])) == sorted(_calls("jobs/lakestream/catalogs", "glue"))
 
 
+def test_the_policy_of_schemas_is_what_their_registry_is_asked() -> None:
+    assert _actions(POLICIES["schemas"]) == sorted(_calls("jobs/lakestream/avro", "glue"))
+
+
 def test_the_loadgen_policy_is_what_the_workers_call() -> None:
     calls = _calls("loadgen", "kinesis")
     assert calls == {"kinesis:PutRecords"}
@@ -129,7 +137,7 @@ def test_policies_name_their_resources(policy: Path) -> None:
     for statement in json.loads(policy.read_text("utf-8"))["Statement"]:
         resources = statement["Resource"]
         for resource in [resources] if isinstance(resources, str) else resources:
-            assert resource.startswith("arn:PARTITION:")
+            assert resource.startswith("arn:PARTITION:") or statement["Action"] in OF_ALL
         assert statement["Action"] != "*"
 
 

@@ -211,6 +211,14 @@ class TestTexts:
         assert texts.backfill(path, "--rows").exit_code == 0
 
 
+def test_files_have_no_records_in_frames(lake: Lake) -> None:
+    document = lake.folder / "orders.yaml"
+    document.write_text(document.read_text().replace("  schema:", "  format: avro\n  schema:"))
+    path = lake.put("a.jsonl", b'{"order_id":"a","version":1}\n')
+    assert "by spec.format records are in frames of the Glue Schema Registry" in lake.refused(path)
+    assert lake.backfill(path, "--rows").exit_code == 0
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("damaged", [b'{"order_id":\n', b"\xff\xfe\n", b"[1,2]\n{}\n"])
 def test_damaged_lines_are_a_matter_of_the_quarantine(

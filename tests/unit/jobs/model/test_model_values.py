@@ -148,12 +148,13 @@ def test_another_filter_is_another_definition() -> None:
     assert "filter" not in plain.to_fields(), "as earlier releases write it"
 
 
-def test_another_format_is_another_definition() -> None:
+@pytest.mark.parametrize("record_format", [RecordFormat.TEXT, RecordFormat.AVRO])
+def test_another_format_is_another_definition(record_format: RecordFormat) -> None:
     plain = Definition("line string", None, None)
-    texts = replace(plain, record_format=RecordFormat.TEXT)
-    assert plain.differences(texts) == "spec.format"
-    assert texts.digest != plain.digest
-    assert Definition.from_fields(json.loads(json.dumps(texts.to_fields()))) == texts
+    other = replace(plain, record_format=record_format)
+    assert plain.differences(other) == "spec.format"
+    assert other.digest != plain.digest
+    assert Definition.from_fields(json.loads(json.dumps(other.to_fields()))) == other
     assert "format" not in plain.to_fields(), "as earlier releases write it"
 
 

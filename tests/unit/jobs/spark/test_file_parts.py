@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from lakestream.backfill import cut
 from lakestream.backfill.find import find_files
 from lakestream.errors import RequestError
+from lakestream.kinesis.batches import REASON
 from lakestream.model import FilePart
 from lakestream.spark import parts as parts_module
-from lakestream.spark.events import REASON
 from lakestream.spark.parts import read_parts
 from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
 from lakestream.testing.damage import damaged as damaged_by_a_bit

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakestream.kinesis.batches import SCHEMA
-from lakestream.kinesis.compressed import expanded, texts
+from lakestream.kinesis.batches import REASON, SCHEMA
+from lakestream.kinesis.texts import expanded, texts
 from lakestream.model import Filter
-from lakestream.spark.events import REASON
 from lakestream.spark.filters import taken, taker
 
 ORDERS = (
@@ -172,6 +171,12 @@ def test_what_has_a_reason_stays() -> None:
     """Marks of what was not read, and rows that no sink took: they are no records of the stream."""
     marks = raw(b'{"t":"b"}').append_column(REASON, pa.array(["file not read: it is gone"]))
     assert [*taken([marks], at("t", "a"))] == [marks]
+
+
+def test_a_record_that_has_a_reason_stays_beside_those_that_are_taken() -> None:
+    some = raw(b'{"t":"b"}', b"", b'{"t":"a"}').append_column(REASON, pa.array([None, "no frame", None]))
+    (found,) = taken([some], at("t", "a"))
+    assert found.column("sequence_number").to_pylist() == ["1", "2"]
 
 
 def test_compressed_records_are_taken_by_their_texts() -> None:

@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import types as st
 
 from lakestream.kinesis import SCHEMA
-from lakestream.kinesis.compressed import expanded
+from lakestream.kinesis.batches import REASON
+from lakestream.kinesis.texts import expanded
 from lakestream.model import RecordFormat
-from lakestream.spark.events import DATA, METADATA, REASON, EventReader, events_schema, typed
+from lakestream.spark.events import DATA, METADATA, EventReader, events_schema, typed
 
 
 def struct(**types: st.DataType) -> st.StructType:
@@ -83,6 +84,8 @@ def look_at(data: bytes, schema: st.StructType) -> Seen:
         (b'{"id": "\xff"}', "not UTF-8"),
         (b"\x1f\x8b\x07\x00", "not UTF-8"),
         (b"\x1f\x8b\x08\x00", "gzip that is damaged, or more than 16 MiB of text"),
+        (b"\x03\x00" + bytes(range(200, 216)) + b"\x02a", "in a frame of the Glue Schema Registry, and not JSON"),
+        (b"\x03\x00" + b"a" * 16 + b"\x02a", "in a frame of the Glue Schema Registry, and not JSON"),
         (b'"{}"', "not a JSON object"),
         (b'[{"id": 1}]', "not a JSON object"),
         (b"null", "not a JSON object"),

@@ -1,0 +1,121 @@
+"""The Glue Schema Registry by its API, as moto serves it; and by what it refuses, which moto does not."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import UUID
+
+import boto3
+import pytest
+from moto_s3 import moto_s3
+
+from lakestream.avro import GlueRegistry, RegistrySettings, SchemaVersion
+from lakestream.errors import RegistryDeniedError, RegistryUnavailableError
+
+SETTINGS = RegistrySettings("eu-west-1")
+ORDER = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
+VERSION = UUID(int=7)
+Ask = Callable[[UUID], SchemaVersion | None]
+
+
+@pytest.fixture(name="ask_at")
+def _ask_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ask]:
+    """Asks at an address, once if not told otherwise."""
+
+    def at(url: str, patience: float = 0.0) -> Ask:
+        for name, value in {
+            "AWS_ENDPOINT_URL_GLUE": url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "NO_PROXY": "127.0.0.1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        return GlueRegistry(SETTINGS, patience).version
+
+    return at
+
+
+@contextmanager
+def answering(*answers: tuple[int, dict[str, Any]]) -> Iterator[str]:
+    """URL of a server that says this, one after the other, and the last to all others."""
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            status, body = left.pop(0) if len(left) > 1 else left[0]
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_version_has_its_schema_whichever_registry_it_is_in(ask_at: Callable[..., Ask]) -> None:
+    with moto_s3("registry") as url:
+        ask = ask_at(url)
+        glue = boto3.client("glue", SETTINGS.region)
+        found = {}
+        for name in ("shop", "billing"):
+            glue.create_registry(RegistryName=name)
+            made = glue.create_schema(
+                RegistryId={"RegistryName": name},
+                SchemaName="order",
+                DataFormat="AVRO",
+                Compatibility="NONE",
+                SchemaDefinition=ORDER,
+            )
+            found[name] = UUID(made["SchemaVersionId"])
+        glue.close()
+        assert [ask(version) for version in found.values()] == [SchemaVersion("AVRO", ORDER)] * 2
+        assert ask(VERSION) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AccessDeniedException", RegistryDeniedError),
+        ("UnrecognizedClientException", RegistryDeniedError),
+        ("ThrottlingException", RegistryUnavailableError),
+        ("InternalServiceException", RegistryUnavailableError),
+    ],
+)
+def test_a_refusal_is_told_as_what_it_is(ask_at: Callable[..., Ask], code: str, kind: type[Exception]) -> None:
+    with answering((400, {"__type": code, "message": "not you"})) as url:
+        ask = ask_at(url)
+        with pytest.raises(kind, match=r"GetSchemaVersion.*not you"):
+            ask(VERSION)
+
+
+def test_who_has_nothing_is_told_from_who_does_not_answer(ask_at: Callable[..., Ask]) -> None:
+    with answering((400, {"__type": "EntityNotFoundException", "message": "none"})) as url:
+        assert ask_at(url)(VERSION) is None
+    with pytest.raises(RegistryUnavailableError, match="GetSchemaVersion of 00000000-0000-0000-0000-000000000007"):
+        ask_at(url)(VERSION)
+    with answering((200, {"SchemaVersionId": str(VERSION)})) as url, pytest.raises(RegistryUnavailableError):
+        ask_at(url)(VERSION)
+
+
+def test_whoever_does_not_answer_is_waited_for(ask_at: Callable[..., Ask]) -> None:
+    throttled = 400, {"__type": "ThrottlingException", "message": "too many"}
+    away = 503, {"message": "away"}
+    with answering(throttled, away, (200, {"DataFormat": "AVRO", "SchemaDefinition": ORDER})) as url:
+        assert ask_at(url, 60.0)(VERSION) == SchemaVersion("AVRO", ORDER)
