@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -70,7 +71,7 @@ def _lake(folder: Path) -> None:
             _quarantine(folder, (shard, sequence, sub), sent)
             continue
         assert sent.row is not None
-        data = gzip.decompress(sent.data) if sent.kind == "a compressed record" else sent.data
+        data = _text_of(sent)
         fields = json.loads(data)
         row = {name: sent.row[name] for name in ("id", "site", "version", "op", "note")} | {"at": fields["at"]}
         row |= {name: sent.row[name] for name in ("place", "tags") if sent.row[name] is not None}
@@ -84,6 +85,16 @@ def _lake(folder: Path) -> None:
         partition = folder / "table" / f"day={'__HIVE_DEFAULT_PARTITION__' if day is None else quote(day, safe='')}"
         partition.mkdir(parents=True, exist_ok=True)
         (partition / f"b{sequence}.json.gz").write_bytes(gzip.compress(line.encode() + b"\n"))
+
+
+def _text_of(sent: Sent) -> bytes:
+    """Without what wraps it."""
+    match sent.kind:
+        case "a compressed record":
+            return gzip.decompress(sent.data)
+        case "a framed record":
+            return zlib.decompress(sent.data[18:])
+    return sent.data
 
 
 def _unknown(data: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
@@ -102,6 +103,21 @@ def _bomb(chance: Random, thing: Event) -> bytes:
     return gzip.compress(encoded(replace(thing, note="n" * (17 << 20)).fields()), mtime=0)
 
 
+def _framed(chance: Random, thing: Event) -> bytes:
+    """JSON as a serializer of the Glue Schema Registry sends it, compressed by zlib."""
+    return b"\x03\x05" + chance.randbytes(16) + zlib.compress(encoded(thing.fields()))
+
+
+def _cut_frame(chance: Random, thing: Event) -> bytes:
+    data = _framed(chance, thing)
+    return data[: chance.randrange(2, len(data) - 1)]
+
+
+def _avro(chance: Random, thing: Event) -> bytes:
+    """A text, in a frame of the same."""
+    return b"\x03\x00" + chance.randbytes(16) + b"\x0cpoison"
+
+
 def _doubled_name(chance: Random, thing: Event) -> bytes:
     return b'{"note":"first",' + encoded(thing.fields())[1:]
 
@@ -178,6 +194,9 @@ POISON: Mapping[str, Poison] = {
     "a compressed record": _row(_compressed),
     "gzip that is cut off": Poison(_cut_gzip),
     "gzip of too much": Poison(_bomb),
+    "a framed record": _row(_framed),
+    "a frame that is cut off": Poison(_cut_frame),
+    "Avro in a frame": Poison(_avro),
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
     # Hudi cannot take these, and one of them must not stop it.
     "an empty key": Poison(_with(id="", site=""), in_json=Fate.ROW, change=_set(id="", site="")),
