@@ -6,13 +6,16 @@ Times are CPU time of this process, the best of rounds in which the contenders t
 from __future__ import annotations
 
 import argparse
+import io
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import fastavro
 import orjson
 from pyspark.sql import types as st
 
+from lakestream.avro import AvroTexts, SchemaVersion
 from lakestream.model import Filter
 from lakestream.spark.events import EventReader
 from lakestream.spark.filters import taker
@@ -81,6 +84,38 @@ def _of_status(status: str) -> Filter:
     return Filter(("status",), frozenset({status}))
 
 
+@dataclass(frozen=True)
+class AvroCase:
+    """The order with its two times as Avro, in a frame of the Glue Schema Registry."""
+
+    name: str
+
+    @property
+    def data(self) -> bytes:
+        payload = io.BytesIO()
+        micros = {"created_at": 1_769_860_800_123_456, "updated_at": 1_769_860_800_123_456}
+        fastavro.schemaless_writer(payload, fastavro.parse_schema(_AVRO), {**_ORDER, **micros})
+        return b"\x03\x00" + bytes(16) + payload.getvalue()
+
+    @property
+    def read(self) -> Callable[[list[bytes]], object]:
+        reader = EventReader(_struct(_COLUMNS))
+        text_of = AvroTexts(lambda _: SchemaVersion("AVRO", orjson.dumps(_AVRO).decode())).text_of
+        return lambda datas: reader.read([text for text, _ in map(text_of, datas)])
+
+
+_TIME = {"type": "long", "logicalType": "timestamp-micros"}
+_AVRO = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": name, "type": {float: "double", int: "long"}.get(type(value), "string")}
+        if not name.endswith("_at")
+        else {"name": name, "type": _TIME}
+        for name, value in _ORDER.items()
+    ],
+}
+
 CASES = (
     Case("no times", {**_COLUMNS, "created_at": _STRING, "updated_at": _STRING}, {}),
     Case("two times", _COLUMNS, {}),
@@ -100,6 +135,7 @@ CASES = (
     Case("a text in an integer", _COLUMNS, {"version": "7"}),
     Case("two times, by a filter", _COLUMNS, {}, _of_status("PAID")),
     Case("left out by a filter", _COLUMNS, {}, _of_status("NEW")),
+    AvroCase("two times, in Avro"),
 )
 
 
