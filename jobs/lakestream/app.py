@@ -15,7 +15,6 @@ from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
 from lakestream.anew import has_taken, owner_and_epoch, pause, why_begun_anew, would_end_with
-from lakestream.avro import RegistrySettings
 from lakestream.by_hand import ByHand, Tended
 from lakestream.catalogs import Cataloged, keep_catalog
 from lakestream.control import (
@@ -207,7 +206,7 @@ class _Parts:
                 *(self.spark, definition.schema, definition.transform, sink.refusal, definition.delete_when),
                 filters=definition.filters,
                 record_format=definition.record_format,
-                registry=RegistrySettings(self.source.region, self.source.role_arn),
+                registry=settings.registry_settings(self.document.spec.source.kinesis),
             )
             # Spark would plan anew behind each stage, and give what is kept in memory a job of its own: 15 ms a batch.
             shuffles = isinstance(sink, HudiSink) or not pipeline.is_by_row

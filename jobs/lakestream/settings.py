@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
 
+from lakestream.avro import RegistrySettings
 from lakestream.engine import EngineSettings
 from lakestream.kinesis import KinesisSettings, PlannerSettings, StartingPosition
 from lakestream.model import Definition, Filter, RecordFormat
@@ -28,6 +29,11 @@ def kinesis_settings(source: KinesisSource, writer: Writer) -> KinesisSettings:
         consumer_arn=writer.consumer_arn,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,
     )
+
+
+def registry_settings(source: KinesisSource) -> RegistrySettings:
+    """Where the schemas of a stream's records are, if they are in Avro: with the stream."""
+    return RegistrySettings(source.region, source.role_arn)
 
 
 def planner_settings(document: LakeStream, writer: Writer) -> PlannerSettings:

@@ -13,7 +13,7 @@ import typer
 from lakestream.command import File, explained, load, named
 from lakestream.logs import log_to_stderr
 from lakestream.query.form import MOST, SHOWN, Format, require_stdout
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, log_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,16 +60,18 @@ def show(
 
         from lakestream.quarantined.records import COUNTED, SCHEMA, of_reason, tally
         from lakestream.quarantined.text import as_list, readable
+        from lakestream.quarantined.wrapped import shown_by
         from lakestream.query.output import write_rows
         from lakestream.query.rows import first
 
         require_stdout(output)
-        log = log_of(path, file, writer)
+        target, document = described(path, file, writer)
+        log = target.required_log()
         found = of_reason(reason, _records(log, SCHEMA.names))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)
         at_most = SHOWN if limit is None and output is Format.TABLE else limit
         rows = first(at_most, rows)
-        count = write_rows(rows if output.is_binary else readable(rows), output, sys.stdout.buffer)
+        count = write_rows(rows if output.is_binary else readable(rows, shown_by(document)), output, sys.stdout.buffer)
         sys.stdout.flush()
         more = " (there may be more: --limit)" if count == at_most else ""
         typer.echo(f"{count:,} records{more}", err=True)

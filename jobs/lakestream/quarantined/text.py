@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -33,10 +33,8 @@ def as_list(found: Sequence[Tally]) -> str:
     return ", ".join(repr(one.reason) for one in found[:_NAMED]) + more
 
 
-def readable(records: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """With data as text, without its compression; bytes that are no UTF-8 are shown as `\\x..`."""
-    from lakestream.kinesis.texts import text_of  # the client takes a while to import
-
+def readable(records: pa.RecordBatchReader, text_of: Callable[[bytes], bytes]) -> pa.RecordBatchReader:
+    """With data as text, without what wraps it; bytes that are no UTF-8 are shown as `\\x..`."""
     position = records.schema.get_field_index("data")
     schema = records.schema.set(position, pa.field("data", pa.string()))
 

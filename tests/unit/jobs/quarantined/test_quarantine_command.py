@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import random
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from uuid import UUID
 
 import obstore
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from avro_bytes import framed, record, text
 from obstore import Bytes
 from obstore.store import LocalStore
 from typer.testing import CliRunner, Result
 
-from lakestream.errors import RequestError
+from lakestream.avro import RegistrySettings, SchemaVersion
+from lakestream.errors import RegistryDeniedError, RequestError
 from lakestream.log import BatchFiles
 from lakestream.main import app
 from lakestream.model import BatchCommit, Definition, FileEntry
+from lakestream.quarantined import wrapped
 from lakestream.quarantined.records import Tally, read_records, tally
 from lakestream.quarantined.replay import _look_at
 from lakestream.query.errors import UnreadableError
@@ -182,6 +188,52 @@ def test_compressed_records_are_shown_without_their_compression(tmp_path: Path) 
     kept = Kept(tmp_path)
     kept.batch(0, [(gzip.compress(b'{"name": 1}'), "missing: order_id")])
     assert orjson.loads(kept.ask("show", "-o", "jsonl").stdout)["data"] == '{"name": 1}'
+
+
+class TestAvro:
+    """What a person sees of records whose schemas are with Glue."""
+
+    VERSION = UUID(int=7)
+
+    @pytest.fixture
+    def framed_order(self, tmp_path: Path) -> Kept:
+        kept = Kept(tmp_path)
+        kept.batch(0, [(framed(self.VERSION, text("ü")), "missing: order_id"), (b"\xff", "no frame")])
+        document = tmp_path / "orders.yaml"
+        document.write_text(document.read_text().replace("  schema:", "  format: avro\n  schema:"))
+        return kept
+
+    def test_it_is_the_json_of_their_values(self, framed_order: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+        order = SchemaVersion("AVRO", json.dumps(record("Order", {"name": "string"})))
+
+        class Registry:
+            def __init__(self, settings: RegistrySettings, _: float) -> None:
+                assert settings == RegistrySettings("eu-west-1")
+
+            def version(self, version: UUID) -> SchemaVersion:
+                assert version == TestAvro.VERSION
+                return order
+
+        monkeypatch.setattr(wrapped, "GlueRegistry", Registry)
+        rows = [orjson.loads(line) for line in framed_order.ask("show", "-o", "jsonl").stdout.splitlines()]
+        assert [row["data"] for row in rows] == ['{"name":"ü"}', "\\xff"]
+        table = pq.read_table(io.BytesIO(framed_order.ask("show", "-o", "parquet").stdout_bytes))
+        assert table["data"].to_pylist() == [framed(self.VERSION, text("ü")), b"\xff"]
+
+    @pytest.mark.parametrize("when", ["credentials", "a schema"])
+    def test_without_their_schemas_it_is_their_bytes(
+        self, framed_order: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, when: str
+    ) -> None:
+        def denied(*_: object) -> None:
+            raise RegistryDeniedError("Glue denies GetSchemaVersion")
+
+        registry = SimpleNamespace(version=denied)
+        monkeypatch.setattr(wrapped, "GlueRegistry", denied if when == "credentials" else lambda *_: registry)
+        rows = [orjson.loads(line) for line in framed_order.ask("show", "-o", "jsonl").stdout.splitlines()]
+        assert [row["data"] for row in rows] == ["\x03\x00" + "\x00" * 15 + "\x07\x04ü", "\\xff"]
+        assert caplog.messages == [
+            "records are shown as they came, without their schemas: Glue denies GetSchemaVersion",
+        ]
 
 
 def test_records_are_chosen_by_the_beginning_of_their_reason(kept: Kept) -> None:
