@@ -176,6 +176,7 @@ class RecordFormat(StrEnum):
     """What the bytes of a record are."""
 
     JSON = "json"
+    JSONL = "jsonl"
     TEXT = "text"
     AVRO = "avro"
 
@@ -217,7 +218,8 @@ class Spec(ApiModel):
     stream that has the records of several tables. What is no JSON object is not left out, but quarantined."""
 
     format: RecordFormat = RecordFormat.JSON
-    """`json`: the JSON of an object. `text`: anything in UTF-8, as lines of a log or CSV; `schema` then has one
+    """`json`: the JSON of an object. `jsonl`: of one or several, one after the other, each of which is an event;
+    lines, for instance. `text`: anything in UTF-8, as lines of a log or CSV; `schema` then has one
     column, a STRING, that is the whole of it, and `transform` takes it apart. `avro`: Avro in a frame
     of the AWS Glue Schema Registry, whose schemas are asked for; `schema` names the fields to take."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -13,8 +14,9 @@ from pyspark.sql import Row, SparkSession
 from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
 from lakestream.kinesis.batches import REASON
+from lakestream.model import RecordFormat
 from lakestream.spark.events import DATA
-from lakestream.spark.parse import good_events, parse_schema
+from lakestream.spark.parse import good_events, parse_schema, rejected_records
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
 from lakestream.spark.tallies import Tallies
@@ -176,3 +178,34 @@ def test_fields_of_a_struct_may_differ_in_case(spark: SparkSession) -> None:
 
 def test_not_null_is_kept_in_the_schema(spark: SparkSession) -> None:
     assert [field.nullable for field in parse_schema(spark, "id string not null, n long").fields] == [False, True]
+
+
+def test_each_object_of_a_record_is_an_event(
+    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
+) -> None:
+    records = [
+        b'{"id":"a","n":1}\n{"id":"b","n":"x"}\n{"id":"c","n":3,"more":true}\n',
+        gzip.compress(b'{"id":"d"} {"id":"e"}{"id":'),
+        b'{"id":"f","n":null}',
+    ]
+    pipeline = Pipeline.of(spark, "id string, n long", None, record_format=RecordFormat.JSONL)
+    plan, reader = scripted([records])
+    tallies = Tallies(spark)
+    frame = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, tallies)
+    rows = [
+        (row.id, row.n, row._rescued, row._sequence_number, row._sub_sequence, row[REASON]) for row in frame.collect()
+    ]
+    assert rows == [
+        ("a", 1, None, "1", 0, None),
+        (None, None, None, "1", 2**32, "does not match the schema: n"),
+        ("c", 3, '{"more":true}', "1", 2 * 2**32, None),
+        ("d", None, None, "2", 0, None),
+        ("e", None, None, "2", 2**32, None),
+        (None, None, None, "2", 2 * 2**32, "not JSON"),
+        ("f", None, None, "3", 0, None),
+    ]
+    rejected = rejected_records(frame).collect()
+    assert [bytes(row["data"]) for row in rejected] == [b'{"id":"b","n":"x"}', b'{"id":']
+    ((tally,),) = tallies.of(plan.batch).values()
+    assert (tally.records, tally.kinesis_records, tally.rejected) == (7, 3, 2)
+    assert tally.bytes == sum(map(len, records))

@@ -67,7 +67,7 @@ def _parts(
 ) -> tuple[FilePart, ...]:
     """Of a file, by what its records are; errors as of `ask`."""
     of_table = is_table or file.table_rows is not None
-    if of_table or definition.record_format is RecordFormat.JSON:
+    if of_table or definition.record_format in (RecordFormat.JSON, RecordFormat.JSONL):
         return parts_of(file, None if of_table else columns, is_table=of_table)
     if definition.record_format is RecordFormat.TEXT:
         return parts_of_texts(file)

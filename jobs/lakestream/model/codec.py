@@ -19,10 +19,10 @@ VERSION = 8
 """Newest version of the log's JSON. A reader refuses a higher one: it was written by a newer release. A document has
 the lowest whose readers understand all of it: 2 says that records of the quarantine have been
 replayed, 3 that other files are taken, 4 that part of the stream is read once more, 5 that the table is taken back,
-6 that there are filters, 7 that records are texts, 8 that they are in Avro."""
+6 that there are filters, 7 that records are texts, 8 that they are in Avro or of several objects."""
 FILTERED = 6
 """Of plans and commits: a release that knows no filters would write the records of other tables from there on."""
-OF_TEXTS, OF_AVRO = 7, 8
+OF_TEXTS, OF_OTHERS = 7, 8
 """Of plans: a release that knows JSON alone would have in quarantine what part of the batch has in the table."""
 
 T = TypeVar("T")

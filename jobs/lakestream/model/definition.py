@@ -21,6 +21,9 @@ class RecordFormat(StrEnum):
     """What the bytes of a record are."""
 
     JSON = "json"
+    """Of an object."""
+    JSONL = "jsonl"
+    """Of objects, one after the other, each of which is an event."""
     TEXT = "text"
     AVRO = "avro"
     """Of a value, in a frame of the Glue Schema Registry."""

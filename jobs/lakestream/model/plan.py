@@ -11,7 +11,7 @@ from typing import Any
 from lakestream.errors import InvalidValueError
 from lakestream.model.codec import (
     FILTERED,
-    OF_AVRO,
+    OF_OTHERS,
     OF_TEXTS,
     decode,
     encode,
@@ -29,7 +29,7 @@ from lakestream.model.requests import FilePart, Piece, Taken, version_of
 from lakestream.model.restore import Restore
 from lakestream.model.trim import Trim
 
-_OF_FORMATS = {RecordFormat.TEXT: OF_TEXTS, RecordFormat.AVRO: OF_AVRO}
+_OF_FORMATS = {RecordFormat.TEXT: OF_TEXTS, RecordFormat.AVRO: OF_OTHERS, RecordFormat.JSONL: OF_OTHERS}
 
 
 @dataclass(frozen=True, slots=True)

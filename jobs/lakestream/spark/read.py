@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakestream.avro import in_json, texts_of
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
+from lakestream.kinesis.objects import parted
 from lakestream.kinesis.texts import expanded
 from lakestream.model import BatchPlan, FileEntry, FilePart, RecordFormat, ShardRange
 from lakestream.spark.arrow import map_in_arrow
@@ -89,7 +90,7 @@ def read_backfill(
         tallies: are told what each task has read; pickled.
         of_table: the records are rows of a table.
     """
-    literals = literals_of(pipeline.schema) if pipeline.record_format is RecordFormat.JSON else {}
+    literals = literals_of(pipeline.schema) if pipeline.record_format is not RecordFormat.TEXT else {}
 
     def read(parts: Sequence[FilePart]) -> "Iterator[pa.RecordBatch]":
         return past_half(read_parts(s3, parts, literals), sum(part.rows for part in parts))
@@ -113,6 +114,9 @@ def _events(
     # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
     pickled = [pickle.dumps(task) for task in tasks]
 
+    def part(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        return parted(raw) if record_format is RecordFormat.JSONL else raw
+
     def become(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         with_texts = expanded(raw) if registry is None else in_json(raw, texts_of(registry))
         return typed(taken(with_texts, filters), schema, record_format, of_table=of_table, rescues=rescues)
@@ -122,7 +126,7 @@ def _events(
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 own: Task = pickle.loads(pickled[task])
-                yield from tallies.kept(number, task, records(own), become)
+                yield from tallies.kept(number, task, records(own), part, become)
 
     return map_in_arrow(spark.range(0, len(tasks), 1, len(tasks)), read, events_schema(schema, of_table=of_table))
 

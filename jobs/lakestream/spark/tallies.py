@@ -59,7 +59,7 @@ class Tallies:
         self._found = spark.sparkContext.accumulator({}, _Latest())
 
     def kept(
-        self, batch: int, task: int, records: Iterable[pa.RecordBatch], become: _Become
+        self, batch: int, task: int, records: Iterable[pa.RecordBatch], part: _Become, become: _Become
     ) -> Iterator[pa.RecordBatch]:
         """What becomes of the records of a task, as it is; once all is handed on, the driver is told how many there
         were.
@@ -68,10 +68,11 @@ class Tallies:
             batch: its number.
             task: of the batch.
             records: raw ones (`lakestream.kinesis.SCHEMA`), each shard's in batches of its own.
-            become: makes events of them (`typed`).
+            part: makes user records of them.
+            become: makes events of these (`typed`).
         """
         shards: defaultdict[str, _Count] = defaultdict(_Count)
-        for events in become(_counted(records, shards)):
+        for events in become(_counted(part(_weighed(records, shards)), shards)):
             if events.num_rows:
                 shards[events.column("_shard_id")[0].as_py()].hand_on(events)
             yield events
@@ -80,6 +81,13 @@ class Tallies:
     def of(self, batch: int) -> Mapping[int, tuple[Tally, ...]]:
         """The tallies of a batch so far, by task. On the driver."""
         return self._found.value.get(batch, {})
+
+
+def _weighed(records: Iterable[pa.RecordBatch], shards: defaultdict[str, _Count]) -> Iterator[pa.RecordBatch]:
+    for part in records:
+        if part.num_rows:
+            shards[part.column("shard_id")[0].as_py()].weigh(part)
+        yield part
 
 
 def _counted(records: Iterable[pa.RecordBatch], shards: defaultdict[str, _Count]) -> Iterator[pa.RecordBatch]:
@@ -98,11 +106,13 @@ class _Count:
     rejected: int = 0
     arrivals: list[pa.Array] = field(default_factory=list)
 
-    def add(self, records: pa.RecordBatch) -> None:
-        self.records += records.num_rows
+    def weigh(self, records: pa.RecordBatch) -> None:
         # User records of an aggregate are numbered from 0 on.
         self.kinesis_records += pc.sum(pc.equal(records.column("sub_sequence"), 0)).as_py()
         self.bytes += pc.sum(pc.binary_length(records.column("data"))).as_py()
+
+    def add(self, records: pa.RecordBatch) -> None:
+        self.records += records.num_rows
         self.arrivals.append(records.column("arrival").cast(pa.int64()))
 
     def hand_on(self, events: pa.RecordBatch) -> None:

@@ -148,7 +148,7 @@ def test_another_filter_is_another_definition() -> None:
     assert "filter" not in plain.to_fields(), "as earlier releases write it"
 
 
-@pytest.mark.parametrize("record_format", [RecordFormat.TEXT, RecordFormat.AVRO])
+@pytest.mark.parametrize("record_format", [RecordFormat.TEXT, RecordFormat.AVRO, RecordFormat.JSONL])
 def test_another_format_is_another_definition(record_format: RecordFormat) -> None:
     plain = Definition("line string", None, None)
     other = replace(plain, record_format=record_format)

@@ -50,7 +50,7 @@ def read(raw: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def test_each_shard_of_a_task_is_counted(tallies: Tallies) -> None:
     parts = [records("b", [b"{}"] * 2), records("a", [b"{}", b"bad"]), records("b", [b"{}"] * 19, first=2)]
-    assert [*tallies.kept(5, 0, parts, read)] == [*read(iter(parts))]
+    assert [*tallies.kept(5, 0, parts, iter, read)] == [*read(iter(parts))]
     a, b = tallies.of(5)[0]
     assert (a.shard_id, a.records, a.kinesis_records, a.bytes, a.rejected) == ("a", 2, 2, 5, 1)
     assert (b.shard_id, b.records, b.bytes, b.rejected) == ("b", 21, 42, 0)
@@ -65,31 +65,31 @@ def test_what_is_left_out_is_counted_as_read(tallies: Tallies) -> None:
         return read(taken(raw, [Filter(("t",), frozenset({"orders"}))]))
 
     parts = [records("a", [b'{"t":"orders"}', b"bad", b'{"t":"x"}'], sub=[0, 0, 1]), records("b", [b"{}"] * 2)]
-    assert [part.num_rows for part in tallies.kept(5, 0, parts, become)] == [2, 0]
+    assert [part.num_rows for part in tallies.kept(5, 0, parts, iter, become)] == [2, 0]
     a, b = tallies.of(5)[0]
     assert (a.records, a.kinesis_records, a.bytes, a.filtered, a.rejected) == (3, 2, 26, 1, 1)
     assert (b.records, b.bytes, b.filtered, b.arrivals[-1]) == (2, 4, 2, MICROS + 1_000_000)
 
 
 def test_an_aggregate_is_one_record_to_kinesis(tallies: Tallies) -> None:
-    list(tallies.kept(5, 0, [records("a", [b"{}"] * 3, sub=[0, 1, 2])], read))
+    list(tallies.kept(5, 0, [records("a", [b"{}"] * 3, sub=[0, 1, 2])], iter, read))
     (tally,) = tallies.of(5)[0]
     assert (tally.records, tally.kinesis_records) == (3, 1)
 
 
 def test_a_task_that_is_run_twice_counts_once_and_one_without_records_is_known(tallies: Tallies) -> None:
     for _ in range(2):
-        list(tallies.kept(5, 0, [records("a", [b"{}"])], read))
-    list(tallies.kept(5, 1, [records("a", [])], read))
+        list(tallies.kept(5, 0, [records("a", [b"{}"])], iter, read))
+    list(tallies.kept(5, 1, [records("a", [])], iter, read))
     assert tallies.of(5) == {0: (Tally("a", 1, 1, 2, 0, 0, (MICROS,) * 21),), 1: ()}
 
 
 def test_a_task_that_is_cut_off_tells_nothing(tallies: Tallies) -> None:
-    next(tallies.kept(5, 0, [records("a", [b"{}"])], read))
+    next(tallies.kept(5, 0, [records("a", [b"{}"])], iter, read))
     assert tallies.of(5) == {}
 
 
 def test_the_newest_batches_are_remembered(tallies: Tallies) -> None:
     for batch in range(10):
-        list(tallies.kept(batch, 0, [], read))
+        list(tallies.kept(batch, 0, [], iter, read))
     assert [batch for batch in range(10) if tallies.of(batch)] == [6, 7, 8, 9]

@@ -1,0 +1,105 @@
+"""Records that have the JSON of several objects, one after the other: each is an event of its own. Pure.
+
+Producers that fill records with lines of JSON pay for fewer of them; Data Firehose takes these apart as well (its
+"multi record deaggregation"). There is a line feed between two objects, or any blanks, or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakestream.kinesis.batches import REASON, SCHEMA
+from lakestream.kinesis.texts import text_of
+
+_BLANKS = b" \t\r\n"
+_ROWS, _BYTES = 10_000, 32 << 20
+"""Of a batch of objects, at most; one that is larger is alone."""
+_NEXT = 1 << 32
+"""What the number of an object within its record adds to the record's own within an aggregate: more than these have."""
+
+_TWO_OF_A_LINE = re.compile(rb"\}[ \t\r]*\{")
+_BEHIND = re.compile(r"[ \t\r\n]*")
+_decode = json.JSONDecoder().raw_decode
+
+
+def objects(text: bytes) -> Iterator[bytes]:
+    """The parts of a record: an object each; and, as one part, all from where there is none.
+
+    A part has one part: itself. A record without any is one part.
+    """
+    lines = text.split(b"\n")
+    if all(map(_is_whole, lines)) and _TWO_OF_A_LINE.search(text) is None:
+        # No object has a line's end behind a brace that ends it and before one that opens the next.
+        parts = [line for line in lines if line.strip(_BLANKS)]
+        yield from parts or [text]
+    else:
+        yield from _one_by_one(text)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is an object or blank, by its ends."""
+    line = line.strip(_BLANKS)
+    return not line or (line.startswith(b"{") and line.endswith(b"}"))
+
+
+def _one_by_one(text: bytes) -> Iterator[bytes]:
+    try:
+        rest = text.decode()
+    except UnicodeDecodeError:
+        yield text
+        return
+    if not (rest := rest.strip(_BLANKS.decode())):
+        yield text
+    at = 0
+    while at < len(rest):
+        try:
+            found, stop = _decode(rest, at)
+            is_object = isinstance(found, dict)
+        except (ValueError, RecursionError):
+            is_object = False
+        if not is_object:
+            stop = len(rest)
+        yield rest[at:stop].encode()
+        at = next(_BEHIND.finditer(rest, stop)).end()
+
+
+def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of raw records (`batches.SCHEMA`) with a row for each object.
+
+    The data of a row are its object's, and its `sub_sequence` says which of the record's it is: the first one's is the
+    record's. What is known to be unusable, and has a reason, stays as it is.
+    """
+    for batch in batches:
+        if REASON in batch.schema.names:
+            yield batch
+        else:
+            yield from _parted(batch)
+
+
+def _parted(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows: list[int] = []
+    datas: list[bytes] = []
+    steps: list[int] = []
+    size = 0
+    for row, data in enumerate(batch.column("data").to_pylist()):
+        for number, part in enumerate(objects(text_of(data))):
+            if rows and (len(rows) == _ROWS or size + len(part) > _BYTES):
+                yield _taken(batch, rows, datas, steps)
+                rows, datas, steps, size = [], [], [], 0
+            rows.append(row)
+            datas.append(part)
+            steps.append(number * _NEXT)
+            size += len(part)
+    yield _taken(batch, rows, datas, steps)
+
+
+def _taken(batch: pa.RecordBatch, rows: list[int], datas: list[bytes], steps: list[int]) -> pa.RecordBatch:
+    columns = {name: batch.column(name).take(pa.array(rows, pa.int64())) for name in SCHEMA.names}
+    columns["data"] = pa.array(datas, pa.binary())
+    columns["sub_sequence"] = pc.add(columns["sub_sequence"], pa.array(steps, pa.int64()))
+    return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
