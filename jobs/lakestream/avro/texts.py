@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakestream.avro.registry import GlueRegistry, RegistrySettings, SchemaVersion
 from lakestream.avro.schema import AvroSchema, SchemaError, ValueUnreadableError
 from lakestream.kinesis.batches import REASON
-from lakestream.kinesis.frames import Frame, frame_of
+from lakestream.kinesis.frames import VERSION, Frame, frame_of
 from lakestream.kinesis.texts import MOST, MOST_MEBIBYTES, with_texts
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class AvroTexts:
 
         Raises what asking the registry raises.
         """
-        if not data.startswith(b"\x03"):
+        if not data.startswith(VERSION):
             return b"", NOT_FRAMED
         if (frame := frame_of(data, MOST)) is None:
             return b"", DAMAGED

@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 data             the bytes that the producer put
 partition_key    of the user record; null if its producer gave none
 sequence_number  of the Kinesis record, decimal; order it as a number, not as text
-sub_sequence     0, or the user record's index within a KPL aggregate
+sub_sequence     0, or the user record's index within a KPL aggregate; `objects.parted` adds to it
 shard_id         of the shard that it was read from
 arrival          approximate arrival time of the Kinesis record, to the millisecond
 """
