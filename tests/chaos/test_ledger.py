@@ -61,6 +61,15 @@ def test_where_a_record_is_from_is_known_of_each() -> None:
     ]
 
 
+def test_a_pack_is_several_records_with_the_key_of_the_one_that_they_are_in() -> None:
+    members = tuple(Sent("event", "a", data, Fate.ROW, None) for data in (b"{1}", b"{2}"))
+    put, ledger = Put("a", b"{1}\n{2}", members, is_pack=True), Ledger()
+    ledger.acknowledge("s", 0, put)
+    truth = ledger.settle([Stored("s", 0, put.data, partition_key="chosen by the stream")], {})
+    assert truth.sent == {("s", 0, 0): members[0], ("s", 0, 2**32): members[1]}
+    assert {origin["_partition_key"] for origin in truth.origins.values()} == {"chosen by the stream"}
+
+
 def test_members_that_belong_to_another_shard_do_not_count_in_an_aggregate_with_strays() -> None:
     put, ledger = _aggregate("a", "b", "c", strays=True), Ledger()
     ledger.acknowledge("s", 1, put)

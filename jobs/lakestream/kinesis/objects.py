@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,21 +31,19 @@ _decode = json.JSONDecoder().raw_decode
 def objects(text: bytes) -> Iterator[bytes]:
     """The parts of a record: an object each; and, as one part, all from where there is none.
 
-    A part has one part: itself. A record without any is one part.
+    A part has one part: itself. There are no blanks around it. A record without any part is one.
     """
-    lines = text.split(b"\n")
+    lines = [line for whole in text.split(b"\n") if (line := whole.strip(_BLANKS))]
     if all(map(_is_whole, lines)) and _TWO_OF_A_LINE.search(text) is None:
         # No object has a line's end behind a brace that ends it and before one that opens the next.
-        parts = [line for line in lines if line.strip(_BLANKS)]
-        yield from parts or [text]
+        yield from lines or [text]
     else:
         yield from _one_by_one(text)
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line is an object or blank, by its ends."""
-    line = line.strip(_BLANKS)
-    return not line or (line.startswith(b"{") and line.endswith(b"}"))
+    """Whether a line is an object, by its ends."""
+    return line.startswith(b"{") and line.endswith(b"}")
 
 
 def _one_by_one(text: bytes) -> Iterator[bytes]:
@@ -87,7 +86,7 @@ def _parted(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     steps: list[int] = []
     size = 0
     for row, data in enumerate(batch.column("data").to_pylist()):
-        for number, part in enumerate(objects(text_of(data))):
+        for number, part in enumerate(_parts(data)):
             if rows and (len(rows) == _ROWS or size + len(part) > _BYTES):
                 yield _taken(batch, rows, datas, steps)
                 rows, datas, steps, size = [], [], [], 0
@@ -96,6 +95,13 @@ def _parted(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             steps.append(number * _NEXT)
             size += len(part)
     yield _taken(batch, rows, datas, steps)
+
+
+def _parts(data: bytes) -> Iterator[bytes]:
+    """Of a record; one of a single part is left as its producer has wrapped it."""
+    parts = objects(text_of(data))
+    first, second = next(parts), next(parts, None)
+    return iter((data,)) if second is None else chain((first, second), parts)
 
 
 def _taken(batch: pa.RecordBatch, rows: list[int], datas: list[bytes], steps: list[int]) -> pa.RecordBatch:

@@ -15,7 +15,9 @@ from chaos.kpl import hash_key
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 Where: TypeAlias = tuple[str, int, int]
-"""Shard, sequence number, number within an aggregate: tells a record from every other one."""
+"""Shard, sequence number, number within an aggregate or a pack: tells a record from every other one."""
+_OF_A_PACK = 1 << 32
+"""Between the numbers of two objects of a record."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,16 @@ class Put:
     """The user records in it: itself, or those of an aggregate."""
     strays: bool = False
     """Whether members may be of other shards than the one that it comes into."""
+    is_pack: bool = False
+    """Whether members are objects in it, one after the other, which have nothing of their own but their bytes."""
 
     def is_too_late(self, now: datetime) -> bool:
         """Whether one of its members is."""
         return any(member.is_too_late(now) for member in self.members)
+
+    def number(self, index: int) -> int:
+        """Of a member within it."""
+        return index * _OF_A_PACK if self.is_pack else index
 
     def belong(self, hash_keys: range | None) -> list[bool]:
         """Of each member whether it counts in a shard with these hash keys; None: placement is not by key."""
@@ -50,9 +58,9 @@ class Stored:
     arrival: datetime = _LONG_AGO
     partition_key: str | None = None
 
-    def origin(self, member: Sent) -> Row:
+    def origin(self, member: Sent, put: Put) -> Row:
         """Of a user record in it: one of an aggregate has a partition key of its own."""
-        key = self.partition_key if member.data == self.data else member.partition_key
+        key = self.partition_key if put.is_pack or member.data == self.data else member.partition_key
         return {"_arrival": epoch_micros(self.arrival), "_partition_key": key}
 
 
@@ -171,9 +179,9 @@ class Ledger:
                 faults.append(f"the stream has a record that was not put: {record.shard} {record.sequence}")
                 continue
             belong = put.belong(hash_keys.get(record.shard))
-            for sub, member in compress(enumerate(put.members), belong):
-                where = record.shard, record.sequence, sub
-                sent[where], origins[where] = member, record.origin(member)
+            for index, member in compress(enumerate(put.members), belong):
+                where = record.shard, record.sequence, put.number(index)
+                sent[where], origins[where] = member, record.origin(member, put)
         faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
         skippable = {at for at, record in gone.items() if told.covers(record)}
         gone_and_told = frozenset(where for where in sent if where[:2] in skippable)

@@ -138,6 +138,8 @@ def _either(make: Bytes, change: Callable[[Row], Row]) -> Poison:
     return Poison(make, Fate.EITHER, Fate.EITHER, change)
 
 
+TWO_VALUES = "two values"
+"""Two records of one event, where records are taken apart."""
 _UNKNOWN = '{"list":[0.70,{"e":1E-5}],"whole":12345678901234567890123,"no":false,"text":"0.70"}'
 _PARSED = json.loads(_UNKNOWN, parse_float=Digits)
 
@@ -149,7 +151,7 @@ POISON: Mapping[str, Poison] = {
     "a list": Poison(_constant(b"[1,2]")),
     "null": Poison(_constant(b"null")),
     "cut": Poison(_cut),
-    "two values": Poison(lambda chance, thing: encoded(thing.fields()) * 2),
+    TWO_VALUES: Poison(lambda chance, thing: encoded(thing.fields()) * 2),
     "a BOM": Poison(lambda chance, thing: b"\xef\xbb\xbf" + encoded(thing.fields())),
     "deep nesting": Poison(_raw("note", "[" * 5000 + "]" * 5000)),
     "a lone surrogate": Poison(_raw("note", '"\\ud800"')),
@@ -223,6 +225,18 @@ POISON: Mapping[str, Poison] = {
 }
 
 
-def landed(*, sql: bool) -> tuple[str, ...]:
-    """The kinds that a schedule may draw, with a transform or without."""
-    return tuple(kind for kind, entry in POISON.items() if entry.landed and (sql or not entry.fails))
+def landed(*, sql: bool, packed: bool = False) -> tuple[str, ...]:
+    """The kinds that a schedule may draw, with a transform or without, and where records are taken apart or are not."""
+    kinds = (kind for kind, entry in POISON.items() if entry.landed and (sql or not entry.fails))
+    return tuple(kind for kind in kinds if not packed or kind != TWO_VALUES)
+
+
+def is_object(data: bytes) -> bool:
+    """Whether it is the JSON of one object on a line, whatever is in it."""
+    if not data.startswith(b"{") or b"\n" in data:
+        return False
+    try:
+        json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chaos.events import Events, Sent
 from chaos.kpl import aggregate
 from chaos.ledger import Ledger, Put
-from chaos.poison import landed, poison
+from chaos.poison import is_object, landed, poison
 from chaos.resharding import shards_of
 from chaos.setting import Setting
 
@@ -34,6 +34,8 @@ MOST_ENTRIES = 500
 """Of a PutRecords."""
 AGGREGATES = 2
 """Of each burst, in parts of `AGGREGATED` user records."""
+BETWEEN = (b"\n", b"\r\n", b" ", b"")
+"""Two objects of a record."""
 AGGREGATED = 5
 """User records; all with one partition key, but for one aggregate in each burst: as of a KPL that knows an older state
 of the shards."""
@@ -71,7 +73,7 @@ class Producer:
         self._bursts = 0
         self._setting = setting
         self._hash_keys: dict[str, range] = {}
-        poisons = landed(sql=setting.sql)
+        poisons = landed(sql=setting.sql, packed=setting.packed)
         self._poisons = cycle(chance.sample(poisons, len(poisons)))
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -107,7 +109,7 @@ class Producer:
             self._bursts += 1
             events = list(self._events.take(self._setting.burst, self._now()))
             split = len(events) - min(AGGREGATES * AGGREGATED, len(events) // 2)
-            puts = [Put(event.partition_key, event.data, (event,)) for event in events[:split]]
+            puts = self._records(events[:split])
             rest = events[split:]
             parts = [rest[at : at + AGGREGATED] for at in range(0, len(rest), AGGREGATED)]
             puts += [self._aggregate(part, strays=number == 0) for number, part in enumerate(parts)]
@@ -141,14 +143,34 @@ class Producer:
                 with self._lock:
                     self._put([])
 
+    def _records(self, events: Sequence[Sent]) -> list[Put]:
+        """One each; or several, some of which are unusable, where the writer takes them apart."""
+        if not self._setting.packed:
+            return [Put(event.partition_key, event.data, (event,)) for event in events]
+        puts = []
+        members = [*events]
+        while members:
+            size = self._chance.choice((1, 1, 2, 7))
+            pack, members = members[:size], members[size:]
+            kind = next(self._poisons)
+            if len(pack) > 1 and is_object((unusable := self._poisoned(kind)).data):
+                pack.insert(self._chance.randrange(len(pack) + 1), unusable)
+            between = self._chance.choice(BETWEEN)
+            data = pack[0].data if len(pack) == 1 else between.join(one.data for one in pack)
+            puts.append(Put(pack[0].partition_key, data, tuple(pack), is_pack=len(pack) > 1))
+        return puts
+
     def _aggregate(self, members: Sequence[Sent], *, strays: bool) -> Put:
         key = members[0].partition_key
         keyed = [member if strays else replace(member, partition_key=key) for member in members]
         return Put(key, aggregate([(one.partition_key, one.data) for one in keyed]), tuple(keyed), strays)
 
     def _poison(self, kind: str) -> Put:
-        record = poison(kind, self._chance, self._events.fresh(), self._setting.sink)
+        record = self._poisoned(kind)
         return Put(record.partition_key, record.data, (record,))
+
+    def _poisoned(self, kind: str) -> Sent:
+        return poison(kind, self._chance, self._events.fresh(), self._setting.sink)
 
     def _put(self, new: Sequence[Put]) -> None:
         """One PutRecords. What was throttled is put again unless it is too late by now, since it has taken no effect;

@@ -298,6 +298,7 @@ def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
         "spec": {
             "source": {"kinesis": {"stream": STREAM, "region": "us-east-1", "endpoint": endpoint}},
             "filter": [{"path": "op", "values": ["c", "u", "d"]}],
+            **({"format": "jsonl"} if setting.packed else {}),
             "schema": SCHEMA,
             **({"transform": _TRANSFORM.format(_JOINED if setting.joins else _BY_ROW)} if setting.sql else {}),
             "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst * setting.volume},

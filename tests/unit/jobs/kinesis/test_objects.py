@@ -29,7 +29,7 @@ BETWEEN = st.sampled_from(["", "\n", "\r\n", " ", "\t", "\n\n"])
 @given(st.lists(st.tuples(WRITTEN, BETWEEN), min_size=1, max_size=4), BETWEEN)
 def test_each_object_is_a_part_however_they_are_written(written: list[tuple[str, str]], before: str) -> None:
     text = before + "".join(one + blank for one, blank in written)
-    found = [part.decode().strip() for part in objects(text.encode())]
+    found = [part.decode() for part in objects(text.encode())]
     assert found == [one for one, _ in written]
 
 
@@ -79,6 +79,15 @@ def test_a_row_is_an_object_with_a_place_of_its_own() -> None:
     assert found.column("sequence_number").to_pylist() == ["0", "1", "1", "2", "2"]
     assert found.column("sub_sequence").to_pylist() == [7, 7, 7 + 2**32, 7, 7 + 2**32]
     assert [*parted([found])] == [found], "as it is read out of quarantine"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [gzip.compress(b'{"a":1}\n'), gzip.compress(b"{}")[:-1], b' {"a": ', b"\n", b""],
+    ids=["compressed", "damaged", "cut off", "blank", "empty"],
+)
+def test_a_record_of_one_part_keeps_its_bytes(data: bytes) -> None:
+    assert [*parted([raw(data)])] == [raw(data)]
 
 
 def test_many_objects_come_in_batches_that_fit_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
