@@ -148,15 +148,13 @@ class Producer:
         if not self._setting.packed:
             return [Put(event.partition_key, event.data, (event,)) for event in events]
         puts = []
-        members = [*events]
-        while members:
+        left = [*events]
+        while left:
             size = self._chance.choice((1, 1, 2, 7))
-            pack, members = members[:size], members[size:]
-            kind = next(self._poisons)
-            if len(pack) > 1 and is_object((unusable := self._poisoned(kind)).data):
+            pack, left = left[:size], left[size:]
+            if size > 1 and is_object((unusable := self._poisoned(next(self._poisons))).data):
                 pack.insert(self._chance.randrange(len(pack) + 1), unusable)
-            between = self._chance.choice(BETWEEN)
-            data = pack[0].data if len(pack) == 1 else between.join(one.data for one in pack)
+            data = self._chance.choice(BETWEEN).join(one.data for one in pack)
             puts.append(Put(pack[0].partition_key, data, tuple(pack), is_pack=len(pack) > 1))
         return puts
 
