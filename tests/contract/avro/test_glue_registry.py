@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from collections.abc import Callable
 from uuid import UUID
 
 import boto3
 import pytest
+from answers import answering
 from moto_s3 import moto_s3
 
 from lakestream.avro import GlueRegistry, RegistrySettings, SchemaVersion
@@ -40,33 +37,9 @@ def _ask_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ask]:
     return at
 
 
-@contextmanager
-def answering(*answers: tuple[int, dict[str, Any]]) -> Iterator[str]:
-    """URL of a server that says this, one after the other, and the last to all others."""
-    left = list(answers)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            status, body = left.pop(0) if len(left) > 1 else left[0]
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+def said(status: int, **body: str) -> tuple[int, bytes]:
+    """An answer of Glue."""
+    return status, json.dumps(body).encode()
 
 
 def test_a_version_has_its_schema_whichever_registry_it_is_in(ask_at: Callable[..., Ask]) -> None:
@@ -99,23 +72,23 @@ def test_a_version_has_its_schema_whichever_registry_it_is_in(ask_at: Callable[.
     ],
 )
 def test_a_refusal_is_told_as_what_it_is(ask_at: Callable[..., Ask], code: str, kind: type[Exception]) -> None:
-    with answering((400, {"__type": code, "message": "not you"})) as url:
+    with answering(said(400, __type=code, message="not you")) as url:
         ask = ask_at(url)
         with pytest.raises(kind, match=r"GetSchemaVersion.*not you"):
             ask(VERSION)
 
 
 def test_who_has_nothing_is_told_from_who_does_not_answer(ask_at: Callable[..., Ask]) -> None:
-    with answering((400, {"__type": "EntityNotFoundException", "message": "none"})) as url:
+    with answering(said(400, __type="EntityNotFoundException", message="none")) as url:
         assert ask_at(url)(VERSION) is None
     with pytest.raises(RegistryUnavailableError, match="GetSchemaVersion of 00000000-0000-0000-0000-000000000007"):
         ask_at(url)(VERSION)
-    with answering((200, {"SchemaVersionId": str(VERSION)})) as url, pytest.raises(RegistryUnavailableError):
+    with answering(said(200, SchemaVersionId=str(VERSION))) as url, pytest.raises(RegistryUnavailableError):
         ask_at(url)(VERSION)
 
 
 def test_whoever_does_not_answer_is_waited_for(ask_at: Callable[..., Ask]) -> None:
-    throttled = 400, {"__type": "ThrottlingException", "message": "too many"}
-    away = 503, {"message": "away"}
-    with answering(throttled, away, (200, {"DataFormat": "AVRO", "SchemaDefinition": ORDER})) as url:
+    throttled = said(400, __type="ThrottlingException", message="too many")
+    away = said(503, message="away")
+    with answering(throttled, away, said(200, DataFormat="AVRO", SchemaDefinition=ORDER)) as url:
         assert ask_at(url, 60.0)(VERSION) == SchemaVersion("AVRO", ORDER)

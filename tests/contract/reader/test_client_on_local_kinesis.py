@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from answers import Answers, answering, serving
 
 from lakestream.errors import (
     KinesisAnswerError,
@@ -140,42 +139,6 @@ def test_nobody_listens(consume: Consume) -> None:
     client.close()
 
 
-class Answers(BaseHTTPRequestHandler):
-    """Has bodies for answers, and says nothing of them."""
-
-    def answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_request(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def serving(handler: type[Answers]) -> Iterator[str]:
-    """The URL of a server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
-        Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-
-
-@contextmanager
-def answering(*bodies: bytes) -> Iterator[str]:
-    """The URL of a server that has these answers, the last one for ever, all with status 200."""
-    left = list(bodies)
-
-    class Handler(Answers):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.answer(200, left.pop(0) if len(left) > 1 else left[0])
-
-    with serving(Handler) as url:
-        yield url
-
-
 HTML = b"<html>Please log in</html>"
 EMPTY_PAGE = b'{"Records":[],"NextShardIterator":"A","MillisBehindLatest":0}'
 
@@ -204,8 +167,7 @@ def ahead_by(minutes: int) -> Iterator[str]:
         def date_time_string(self, timestamp: float | None = None) -> str:
             return super().date_time_string(time.time() + 60 * minutes)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+        def reply(self) -> None:
             signed = datetime.strptime(f"{self.headers['X-Amz-Date']}+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
             is_in_time = abs(time.time() + 60 * minutes - signed) < 300
             self.answer(*(200, EMPTY_PAGE) if is_in_time else (400, EXPIRED))
@@ -244,8 +206,7 @@ def test_the_time_is_told_by_kinesis_alone(consume: Consume, status: int, body: 
         def date_time_string(self, timestamp: float | None = None) -> str:
             return super().date_time_string(NOON + self.ahead)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+        def reply(self) -> None:
             # Before it is answered: then the next request may come at once, to another thread.
             status, body, self.ahead = left.pop(0)
             self.answer(status, body)
@@ -264,8 +225,7 @@ def test_a_page_by_what_stands_before_kinesis_is_no_order_of_shards(consume: Con
     left = [(200, HTML), (200, b'{"StreamName":"any","CurrentShardCount":1,"TargetShardCount":2}')]
 
     class Handler(Answers):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+        def reply(self) -> None:
             self.answer(*left.pop(0))
 
     with serving(Handler) as url:
@@ -297,8 +257,7 @@ def test_a_listing_that_was_held_up_between_two_pages_begins_anew(consume: Consu
     left = [(200, first), (400, expired), (200, first), (200, last)]
 
     class Handler(Answers):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+        def reply(self) -> None:
             self.answer(*left.pop(0) if left else (400, expired))
 
     clock = ManualClock()
