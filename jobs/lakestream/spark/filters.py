@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Raw
 
 from lakestream.kinesis.batches import REASON
@@ -41,8 +40,11 @@ def taken(batches: Iterable[pa.RecordBatch], filters: Sequence[Filter]) -> Itera
         if takes is None:
             yield batch
             continue
-        keeps = pa.array(map(takes, texts(batch)), pa.bool_())
-        yield batch.filter(pc.or_(keeps, batch.column(REASON).is_valid()) if REASON in batch.schema.names else keeps)
+        keeps: Iterable[bool] = map(takes, texts(batch))
+        if REASON in batch.schema.names:
+            reasons = batch.column(REASON).to_pylist()
+            keeps = (why is not None or takes(text) for text, why in zip(texts(batch), reasons, strict=True))
+        yield batch.filter(pa.array(keeps, pa.bool_()))
 
 
 def taker(filters: Sequence[Filter]) -> Takes:
