@@ -13,7 +13,6 @@ from uuid import UUID
 
 import boto3
 import pytest
-from avro_bytes import blocks, branch, decimal, framed, long, record, text
 from moto_s3 import moto_s3
 from pyspark.sql import Row, SparkSession
 
@@ -27,6 +26,7 @@ from lakestream.sinks.hudi import HudiSink
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
 from lakestream.spark.tallies import Tallies
+from lakestream.testing.avro import blocks, branch, decimal, framed, long, record, text
 from lakestream_api import LakeStream, load_lakestream
 
 pytestmark = pytest.mark.spark

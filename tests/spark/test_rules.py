@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from avro_bytes import framed
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -18,6 +17,7 @@ from lakestream.model import RULES
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
 from lakestream.spark.tallies import Tallies
+from lakestream.testing.avro import framed
 
 pytestmark = pytest.mark.spark
 

@@ -13,11 +13,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from avro_bytes import blocks, branch, decimal, double, long, record, sized, text
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.avro.schema import AvroSchema, SchemaError, ValueUnreadableError
+from lakestream.testing.avro import blocks, branch, decimal, double, long, record, sized, text
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=9)

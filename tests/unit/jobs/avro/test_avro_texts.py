@@ -7,12 +7,13 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from avro_bytes import framed, long, record, text
 
 from lakestream.avro import AvroTexts, SchemaVersion, in_json
 from lakestream.errors import RegistryUnavailableError
-from lakestream.kinesis.batches import REASON, SCHEMA
+from lakestream.kinesis.batches import REASON
 from lakestream.kinesis.texts import MOST, texts
+from lakestream.testing.avro import framed, long, record, text
+from lakestream.testing.raw import raw
 
 ORDER, LATER, OF_JSON, OF_PROTOBUF, RECURSIVE, LONG, LACKING = map(UUID, (f"{n:032x}" for n in range(1, 8)))
 SYMBOL = "S" * 100_000
@@ -46,11 +47,6 @@ class Registry:
 @pytest.fixture(name="registry")
 def _registry() -> Registry:
     return Registry()
-
-
-def raw(*datas: bytes) -> pa.RecordBatch:
-    rows = [{"data": data, "shard_id": "a", "sequence_number": str(at)} for at, data in enumerate(datas)]
-    return pa.RecordBatch.from_pylist(rows, SCHEMA)
 
 
 @pytest.mark.parametrize("compressed", [False, True])

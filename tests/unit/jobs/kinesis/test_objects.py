@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lakestream.kinesis import objects as module
 from lakestream.kinesis.batches import REASON, SCHEMA
 from lakestream.kinesis.objects import objects, parted
+from lakestream.testing.raw import raw
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('{}"\\ \n,:ü'), max_size=5),
@@ -61,14 +62,6 @@ def test_nothing_is_lost_and_a_part_is_its_only_part(text: bytes) -> None:
 def test_what_is_no_object_is_a_part_too(text: bytes, parts: list[bytes]) -> None:
     """A line, where all else looks like lines; or all the rest."""
     assert [*objects(text)] == parts
-
-
-def raw(*datas: bytes, sub: int = 0) -> pa.RecordBatch:
-    rows = [
-        {"data": data, "shard_id": "a", "sequence_number": str(at), "sub_sequence": sub}
-        for at, data in enumerate(datas)
-    ]
-    return pa.RecordBatch.from_pylist(rows, SCHEMA)
 
 
 def test_a_row_is_an_object_with_a_place_of_its_own() -> None:

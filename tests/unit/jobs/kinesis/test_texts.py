@@ -6,21 +6,15 @@ import gzip
 import zlib
 from uuid import UUID
 
-import pyarrow as pa
 import pytest
-from avro_bytes import framed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream.kinesis.batches import SCHEMA
 from lakestream.kinesis.texts import MOST, TEXT, expanded, text_of, texts
+from lakestream.testing.avro import framed
+from lakestream.testing.raw import raw
 
 ZIPPED = gzip.compress(b'{"id":1}')
-
-
-def raw(*datas: bytes) -> pa.RecordBatch:
-    rows = [{"data": data, "shard_id": "a", "sequence_number": str(at)} for at, data in enumerate(datas)]
-    return pa.RecordBatch.from_pylist(rows, SCHEMA)
 
 
 @given(st.lists(st.binary(max_size=99), min_size=1, max_size=3))

@@ -19,7 +19,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from avro_bytes import framed, record, text
 from obstore import Bytes
 from obstore.store import LocalStore
 from typer.testing import CliRunner, Result
@@ -35,6 +34,7 @@ from lakestream.quarantined.replay import _look_at
 from lakestream.query.errors import UnreadableError
 from lakestream.sinks.quarantine import COLUMNS
 from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.avro import framed, record, text
 from lakestream.testing.damage import damaged, damaged_at_the_end
 from lakestream.testing.logs import EPOCH_TIME, log_at, plan_of
 

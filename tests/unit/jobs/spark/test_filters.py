@@ -15,6 +15,7 @@ from lakestream.kinesis.batches import REASON, SCHEMA
 from lakestream.kinesis.texts import expanded, texts
 from lakestream.model import Filter
 from lakestream.spark.filters import taken, taker
+from lakestream.testing.raw import raw
 
 ORDERS = (
     Filter(("metadata", "schema-name"), frozenset({"shop"})),
@@ -155,11 +156,6 @@ def test_a_record_is_taken_or_not_as_a_plain_reading_says(
     assert taker(filters)(data) is (bool(broken) or all(has(one.steps) for one in filters))
 
 
-def raw(*datas: bytes) -> pa.RecordBatch:
-    rows = [{"data": data, "shard_id": "a", "sequence_number": str(at)} for at, data in enumerate(datas)]
-    return pa.RecordBatch.from_pylist(rows, SCHEMA)
-
-
 def test_batches_have_what_is_taken_with_all_that_belongs_to_it() -> None:
     batch = raw(b'{"t":"a"}', b'{"t":"b"}', b'{"t":"a"}')
     (found,) = taken([batch], at("t", "a"))
@@ -170,6 +166,12 @@ def test_batches_have_what_is_taken_with_all_that_belongs_to_it() -> None:
 def test_what_has_a_reason_stays() -> None:
     """Marks of what was not read, and rows that no sink took: they are no records of the stream."""
     marks = raw(b'{"t":"b"}').append_column(REASON, pa.array(["file not read: it is gone"]))
+    assert [*taken([marks], at("t", "a"))] == [marks]
+
+
+def test_what_has_a_reason_is_not_looked_at() -> None:
+    marks = raw(b"").append_column(REASON, pa.array(["file not read: it is gone"]))
+    marks = marks.set_column(0, marks.schema.field(0).with_nullable(True), pa.nulls(1, pa.binary()))
     assert [*taken([marks], at("t", "a"))] == [marks]
 
 
