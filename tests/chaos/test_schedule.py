@@ -89,6 +89,7 @@ def test_poison_is_bytes_and_says_what_has_to_become_of_it(kind: str) -> None:
 
 def test_what_has_landed_is_drawn() -> None:
     assert 20 <= len(landed(sql=True)) <= len(POISON)
+    assert {*landed(sql=True)} - {*landed(sql=True, framed=True)} == {"a compressed record", "a framed record"}
 
 
 def newest_of(events: Iterable[Sent]) -> dict[Any, Any]:

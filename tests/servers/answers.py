@@ -11,8 +11,11 @@ from threading import Thread
 class Answers(BaseHTTPRequestHandler):
     """Has bodies for answers, and says nothing of them."""
 
+    body: bytes
+    """Of the request."""
+
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.body = self.rfile.read(int(self.headers["Content-Length"]))
         self.reply()
 
     def reply(self) -> None:

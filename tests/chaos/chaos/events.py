@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -110,8 +110,12 @@ class Event:
     def row(self) -> Row:
         return {**self.__dict__, "at": micros(self.at), "place": bare(self.place), "tags": bare(self.tags)}
 
-    def sent(self, kind: str = "event") -> Sent:
-        return Sent(kind, self.id, encoded(self.fields()), Fate.ROW, self.row())
+    def json(self) -> bytes:
+        return encoded(self.fields())
+
+    def sent(self, kind: str = "event", data: bytes | None = None) -> Sent:
+        """What a producer sends of it; `data` if it does not send JSON."""
+        return Sent(kind, self.id, self.json() if data is None else data, Fate.ROW, self.row())
 
 
 class Digits(float):
@@ -166,10 +170,12 @@ class Events:
     Args:
         chance: the seed.
         moves: whether a change may bring a thing into another partition.
+        data: what is sent of an event.
     """
 
-    def __init__(self, chance: Random, *, moves: bool = False) -> None:
+    def __init__(self, chance: Random, *, moves: bool = False, data: Callable[[Event], bytes] = Event.json) -> None:
         self._chance = chance
+        self._data = data
         self._moves = moves
         self._made = 0
         self._live: list[Event] = []
@@ -203,7 +209,7 @@ class Events:
         """
         for _ in range(number):
             event, since = self._next(now)
-            yield replace(event.sent(), since=since)
+            yield replace(event.sent(data=self._data(event)), since=since)
 
     def _next(self, now: datetime) -> tuple[Event, datetime]:
         """An event, and from when on newer versions may come."""

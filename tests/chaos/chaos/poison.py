@@ -38,6 +38,8 @@ class Poison:
     landed: bool = True
     fails: bool = False
     """Whether only a transform is in its way, which fails at it."""
+    bare: bool = False
+    """Whether it is read as it is alone, and not in a frame."""
 
     def fate(self, sink: Sink) -> Fate:
         if not sink.is_hudi:
@@ -193,10 +195,10 @@ POISON: Mapping[str, Poison] = {
     ),
     "a number for a nested text": _row(_raw("place", '{"names":{"a":1.10}}'), _set(place={"names": {"a": "1.10"}})),
     "a number for text": _row(_raw("note", "12.50"), _set(note="12.50")),
-    "a compressed record": _row(_compressed),
+    "a compressed record": Poison(_compressed, Fate.ROW, Fate.ROW, bare=True),
     "gzip that is cut off": Poison(_cut_gzip),
     "gzip of too much": Poison(_bomb),
-    "a framed record": _row(_framed),
+    "a framed record": Poison(_framed, Fate.ROW, Fate.ROW, bare=True),
     "a frame that is cut off": Poison(_cut_frame),
     "Avro in a frame": Poison(_avro),
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
@@ -225,9 +227,10 @@ POISON: Mapping[str, Poison] = {
 }
 
 
-def landed(*, sql: bool, packed: bool = False) -> tuple[str, ...]:
-    """The kinds that a schedule may draw, with a transform or without, and where records are taken apart or are not."""
-    kinds = (kind for kind, entry in POISON.items() if entry.landed and (sql or not entry.fails))
+def landed(*, sql: bool, packed: bool = False, framed: bool = False) -> tuple[str, ...]:
+    """The kinds that a schedule may draw, with a transform or without, and by how records are sent."""
+    entries = {kind: entry for kind, entry in POISON.items() if entry.landed and not (framed and entry.bare)}
+    kinds = (kind for kind, entry in entries.items() if sql or not entry.fails)
     return tuple(kind for kind in kinds if not packed or kind != TWO_VALUES)
 
 

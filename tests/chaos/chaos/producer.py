@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chaos.events import Events, Sent
+from chaos.events import Event, Events, Sent
+from chaos.frames import Frames
 from chaos.kpl import aggregate
 from chaos.ledger import Ledger, Put
 from chaos.poison import is_object, landed, poison
@@ -52,6 +53,7 @@ class Producer:
         now: Callable[[], datetime],
         batches: Callable[[], int],
         setting: Setting,
+        frames: Frames | None = None,
     ) -> None:
         """Make a producer.
 
@@ -62,18 +64,20 @@ class Producer:
             now: the stream's clock.
             batches: how many the drivers have committed so far.
             setting: what the records are for, and how many come.
+            frames: that they are put into; None: they are JSON.
         """
         self.ledger = Ledger()
         self._client = client
         self._stream = stream
         self._chance = chance
-        self._events = Events(chance, moves=setting.moves)
+        self._frames = frames
+        self._events = Events(chance, moves=setting.moves, data=Event.json if frames is None else frames.event)
         self._now = now
         self._batches = batches
         self._bursts = 0
         self._setting = setting
         self._hash_keys: dict[str, range] = {}
-        poisons = landed(sql=setting.sql, packed=setting.packed)
+        poisons = landed(sql=setting.sql, packed=setting.packed, framed=setting.avro)
         self._poisons = cycle(chance.sample(poisons, len(poisons)))
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -122,7 +126,7 @@ class Producer:
         with self._lock:
             for _ in range(records):
                 thing = replace(self._events.fresh(), note=self._chance.randbytes(size // 2).hex())
-                sent = thing.sent("flood")
+                sent = self._as_sent(thing.sent("flood"))
                 self._put([Put(sent.partition_key, sent.data, (sent,))])
 
     def _run(self) -> None:
@@ -164,8 +168,14 @@ class Producer:
         return Put(key, aggregate([(one.partition_key, one.data) for one in keyed]), tuple(keyed), strays)
 
     def _poison(self, kind: str) -> Put:
-        record = self._poisoned(kind)
+        record = self._as_sent(self._poisoned(kind))
+        if self._frames is not None and self._chance.random() < 0.3:
+            record = self._frames.damaged(self._events.fresh())
         return Put(record.partition_key, record.data, (record,))
+
+    def _as_sent(self, record: Sent) -> Sent:
+        """What is JSON otherwise, and may be anything."""
+        return record if self._frames is None else replace(record, data=self._frames.json(record.data))
 
     def _poisoned(self, kind: str) -> Sent:
         return poison(kind, self._chance, self._events.fresh(), self._setting.sink)

@@ -83,7 +83,8 @@ def draw_scenario(seed: str, number: int, *, lives: int | None = None, volume: i
         index=Random(f"{own}, index").choices(INDEXES, (6, 1, 1, 1, 1))[0],
         version=Random(f"{own}, version").choices((6, 9), (2, 1))[0],
         pushed=Random(f"{own}, pushed").random() < 0.25,
-        packed=Random(f"{own}, packed").random() < 0.2,
+        packed=(form := Random(f"{own}, packed").random()) < 0.2,
+        avro=form > 0.85,
     )
     drawn = chance.randint(*LIVES)
     return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(lives or drawn)))

@@ -63,6 +63,8 @@ class Setting:
     """Whether the writer has a consumer of enhanced fan-out."""
     packed: bool = False
     """Whether some records have several objects (`format: jsonl`)."""
+    avro: bool = False
+    """Whether records are in frames of a schema registry, most in Avro."""
 
     @property
     def moves(self) -> bool:
@@ -73,6 +75,6 @@ class Setting:
         more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto + [", by SQL"] * self.sql
         more += [" that joins"] * (self.sql and self.joins)
         more += [f", index {self.index}"] * (self.sink.is_keyed and self.index != "bucket")
-        more += [", pushed"] * self.pushed + [", packed"] * self.packed
+        more += [", pushed"] * self.pushed + [", packed"] * self.packed + [", in Avro"] * self.avro
         more += [f", table version {self.version}"] * (self.sink.is_hudi and self.version != Setting.version)
         return f"{self.sink} on {self.place}{''.join(more)}"

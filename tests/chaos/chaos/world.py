@@ -20,10 +20,12 @@ from chaos.asked import Asked
 from chaos.clock import WallClock
 from chaos.driver import Driver, Launch
 from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
+from chaos.frames import Frames
 from chaos.ledger import Stored
 from chaos.poison import FAILS
 from chaos.producer import Producer, hash_keys_of
 from chaos.readings import Readings
+from chaos.registry import Registry, registry
 from chaos.resharding import Resharding
 from chaos.s3 import AWAITED, Effect, S3Faults, S3Proxy, S3Server
 from chaos.setting import Place, Setting, Sink
@@ -57,6 +59,7 @@ class World:
         tools: Tools,
         kinesis: LocalKinesis,
         s3: tuple[S3Server, S3Proxy] | None,
+        registry: Registry | None,
         chance: Random,
     ) -> None:
         self.setting = setting
@@ -64,6 +67,7 @@ class World:
         self.kinesis = kinesis
         self.client = kinesis.client()
         self.proxy = s3[1] if s3 else None
+        self.registry = registry
         self.drivers: list[Driver] = []
         self.counts: Counter[str] = Counter()
         """What was done, by kind."""
@@ -98,7 +102,8 @@ class World:
         if setting.pushed:
             self.document["spec"]["writers"][0]["consumerArn"] = self._register()
         data = Random(chance.randrange(2**32))
-        self.producer = Producer(self.client, STREAM, data, kinesis.clock.now, self.batches, setting)
+        frames = Frames(Random(chance.randrange(2**32)), registry.register) if registry else None
+        self.producer = Producer(self.client, STREAM, data, kinesis.clock.now, self.batches, setting, frames)
 
     @property
     def driver(self) -> Driver | None:
@@ -181,6 +186,8 @@ class World:
             self.proxy.faults.clear()
             for landed in self.proxy.release():
                 self.tell(f"landed late: {landed}")
+        if self.registry is not None:
+            self.registry.calm()
         self.stressed = False
 
     def stored(self) -> Iterator[Stored]:
@@ -249,6 +256,8 @@ class World:
         }
         if self.proxy is not None:
             own["AWS_ENDPOINT_URL_S3"] = self.proxy.url
+        if self.registry is not None:
+            own["AWS_ENDPOINT_URL_GLUE"] = self.registry.url
         return own | (self._cluster() if self.setting.cluster else {})
 
     def _cluster(self) -> dict[str, str]:
@@ -285,7 +294,8 @@ def world(setting: Setting, folder: Path, tools: Tools, chance: Random) -> Itera
             server = stack.enter_context(S3Server())
             faults = S3Faults(Random(chance.randrange(2**32)))
             s3 = server, stack.enter_context(S3Proxy(server.url, faults))
-        made = World(setting, folder, tools, kinesis, s3, chance)
+        schemas = stack.enter_context(registry()) if setting.avro else None
+        made = World(setting, folder, tools, kinesis, s3, schemas, chance)
         stack.callback(made.end)
         yield made
 
@@ -298,7 +308,7 @@ def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
         "spec": {
             "source": {"kinesis": {"stream": STREAM, "region": "us-east-1", "endpoint": endpoint}},
             "filter": [{"path": "op", "values": ["c", "u", "d"]}],
-            **({"format": "jsonl"} if setting.packed else {}),
+            **({"format": "jsonl"} if setting.packed else {"format": "avro"} if setting.avro else {}),
             "schema": SCHEMA,
             **({"transform": _TRANSFORM.format(_JOINED if setting.joins else _BY_ROW)} if setting.sql else {}),
             "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst * setting.volume},

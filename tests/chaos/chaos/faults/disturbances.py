@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from chaos.faults.base import Fault, Phase
 from chaos.processes import Part
+from chaos.registry import Trouble
 from chaos.s3 import AWAITED, Effect, S3Fault
 from chaos.setting import Place, Setting
 
@@ -172,6 +173,37 @@ class DeletingForbidden(Fault):
         assert world.proxy is not None  # it suits S3 alone
         works = world.driver is not None and world.driver.batches and not world.asked.restores
         world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if works else AWAITED))
+
+
+@dataclass(frozen=True)
+class RegistryFails(Fault):
+    """Requests for schemas are denied, fail, or are answered late: what is by these is not read yet, and waited for.
+
+    A driver whose right is missing may end.
+    """
+
+    trouble: str
+    times: int
+    seconds: float
+    """Of an answer that is late."""
+
+    phase = Phase.DURING
+    weight = 14
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.avro
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        seconds = chance.choice((0.5, 3.0, 25.0))
+        times = 2 if seconds > 20 else chance.choice((1, 3, 10))
+        return cls(chance.choice(list(Trouble)).value, times, seconds)
+
+    def strike(self, world: World) -> None:
+        assert world.registry is not None  # it suits records of its schemas alone
+        world.stressed = True
+        world.registry.trouble(Trouble(self.trouble), self.times, self.seconds)
 
 
 @dataclass(frozen=True)

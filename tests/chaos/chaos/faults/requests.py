@@ -88,6 +88,10 @@ class FileAsked(Fault):
     group = "requests"
 
     @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return not setting.avro  # whose files have no frames
+
+    @classmethod
     def draw(cls, chance: Random) -> Self:
         return cls(chance.randrange(2**32), chance.choice((1, 30, 1000)), chance.choice((".jsonl", ".jsonl.gz")))
 
