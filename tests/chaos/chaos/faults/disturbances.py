@@ -196,9 +196,10 @@ class RegistryFails(Fault):
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
-        seconds = chance.choice((0.5, 3.0, 25.0))
-        times = 2 if seconds > 20 else chance.choice((1, 3, 10))
-        return cls(chance.choice(list(Trouble)).value, times, seconds)
+        trouble, seconds = chance.choice(list(Trouble)), chance.choice((0.5, 3.0, 25.0))
+        # After each denial a driver begins anew.
+        times = chance.choice((1, 2) if trouble is Trouble.DENY or seconds > 20 else (1, 3, 10))
+        return cls(trouble.value, times, seconds)
 
     def strike(self, world: World) -> None:
         assert world.registry is not None  # it suits records of its schemas alone
