@@ -27,6 +27,15 @@ def test_a_stream_of_the_same_name_in_another_namespace_runs(other: Stream, s3: 
     assert Folder("s3://lake/other_json").names()
 
 
+def test_a_driver_that_begins_anew_in_its_pod_has_executors_again(other: Stream) -> None:
+    """As it does at the first record at which SQL fails: it is to be left out."""
+    assert "no result" in other.command("json", "quarantine", "show")
+    writer = other.writer("json")
+    assert writer.restarts == 0
+    assert writer.epoch is not None
+    assert writer.epoch > 1
+
+
 def test_a_removed_writer_is_stopped(orders: Stream) -> None:
     keep = [writer for writer in orders.object["spec"]["writers"] if writer["name"] == "json"]
     orders.change({"writers": keep})

@@ -203,6 +203,9 @@ def cluster_conf(java: str) -> dict[str, str]:
         # The table is checked, and the first batch planned, while executors start.
         "spark.scheduler.minRegisteredResourcesRatio": "0",
         "spark.kubernetes.allocation.batch.size": "10",
+        # Executors find the driver by it. Stopped by a driver that begins anew in its pod, Spark would take it from the
+        # next one; with the pod it goes in any case.
+        "spark.kubernetes.driver.service.deleteOnTermination": "false",
         # By default the fourth executor that is lost in a driver's whole life ends it. One that cannot even start does
         # so about every 15 s.
         "spark.executor.failuresValidityInterval": "10min",

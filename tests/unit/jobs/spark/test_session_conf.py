@@ -75,6 +75,10 @@ def test_losing_executors_now_and_then_does_not_end_a_driver() -> None:
     assert cluster_conf("-Dx=y")["spark.executor.failuresValidityInterval"] == "10min"
 
 
+def test_a_driver_that_begins_anew_in_its_pod_keeps_the_name_by_which_executors_find_it() -> None:
+    assert cluster_conf("-Dx=y")["spark.kubernetes.driver.service.deleteOnTermination"] == "false"
+
+
 def test_spark_is_told_of_its_pools_wherever_it_runs() -> None:
     conf = common_conf(SessionSettings("app"))
     pools = ElementTree.parse(conf["spark.scheduler.allocation.file"].removeprefix("file:")).findall("pool")
