@@ -1,14 +1,16 @@
 """Values of one Avro schema as JSON, each equal to what was sent. Pure.
 
-fastavro reads them, but for decimals, which it rounds to the precision of the schema. Times are told by ISO 8601, bytes
-by base64, decimals with all their digits: as docs/records.md has columns take them.
+fastavro reads them, but for decimals, which it rounds to the precision of the schema, for UUIDs, of which it makes other
+texts, and for times of the day, which it takes for others where they are none. Times are told by ISO 8601, bytes by
+base64, decimals with all their digits: as docs/records.md has columns take them.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, time, timedelta
 from decimal import Context, Decimal
 from math import isfinite
 from typing import Any, TypeAlias
@@ -24,6 +26,10 @@ Schema: TypeAlias = Any
 _MOST_DECIMAL = 64
 """Bytes of a decimal: a column has 38 digits at most, and a megabyte of digits would take minutes to print."""
 _EXACT = Context(prec=200)
+
+_MOST_VALUES = 10_000
+"""In one value. Records that each have the one before twice are 2ⁿ of them, and need not take a byte."""
+_DAY = timedelta(days=1)
 
 _NOT_A_SCHEMA = (
     ArithmeticError,
@@ -61,6 +67,7 @@ class AvroSchema:
     def __init__(self, definition: str) -> None:
         try:
             self._schema = fastavro.parse_schema(json.loads(definition))
+            _count(self._schema, {})
             kinds = set(_kinds(self._schema, {}, ()))
         except _NOT_A_SCHEMA as error:
             raise SchemaError("is no schema of Avro") from error
@@ -111,6 +118,33 @@ def _kinds(schema: Schema, named: dict[str, Schema], within: tuple[str, ...]) ->
         raise SchemaError("has an array of items that take no bytes, of which a record may have any number")
 
 
+def _count(schema: Schema, counted: dict[str, int]) -> int:
+    """How many values are in one at most, without the items of arrays and maps, which take bytes.
+
+    Args:
+        schema: as `parse_schema` leaves it.
+        counted: gets the same of types that have a name, as they are met.
+
+    Raises:
+        SchemaError: more than are read.
+    """
+    if isinstance(schema, str):
+        return counted.get(schema, 1)
+    counts = [_count(part, counted) for part in _parts(schema)]
+    match schema:
+        case list():
+            count = max(counts, default=1)
+        case {"type": "array" | "map"}:
+            count = 1
+        case _:
+            count = 1 + sum(counts)
+    if count > _MOST_VALUES:
+        raise SchemaError(f"has more than {_MOST_VALUES:,} values in one")
+    if isinstance(schema, dict) and "name" in schema:
+        counted[schema["name"]] = count
+    return count
+
+
 def _parts(schema: Schema) -> list[Schema]:
     """What a schema is made of."""
     match schema:
@@ -151,4 +185,16 @@ def _decimal(data: bytes, schema: dict[str, Any] | None, _: dict[str, Any] | Non
     return _EXACT.scaleb(int.from_bytes(data, "big", signed=True), -(schema or {}).get("scale", 0))
 
 
+def _time_of_day(unit: timedelta) -> Callable[..., time]:
+    def read(number: int, *_: object) -> time:
+        if not 0 <= number < _DAY // unit:
+            raise ValueError(f"{number} is no time of a day")
+        return (datetime.min + number * unit).time()
+
+    return read
+
+
 LOGICAL_READERS["bytes-decimal"] = LOGICAL_READERS["fixed-decimal"] = _decimal
+LOGICAL_READERS["int-time-millis"] = _time_of_day(timedelta(milliseconds=1))
+LOGICAL_READERS["long-time-micros"] = _time_of_day(timedelta(microseconds=1))
+del LOGICAL_READERS["string-uuid"]

@@ -136,7 +136,10 @@ def test_no_bytes_raise_anything_else(sent: Sent, data: st.DataObject) -> None:
         ("long", "timestamp-micros", long(253_402_300_799_999_999), "9999-12-31T23:59:59.999999Z"),
         ("long", "local-timestamp-micros", long(1), "1970-01-01T00:00:00.000001"),
         ("long", "local-timestamp-millis", long(1), "1970-01-01T00:00:00.001000"),
+        ("int", "time-millis", long(86_399_999), "23:59:59.999000"),
         ("string", "uuid", text("123e4567-e89b-12d3-a456-426614174000"), "123e4567-e89b-12d3-a456-426614174000"),
+        ("string", "uuid", text("{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}"), "{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}"),
+        ("string", "uuid", text("order-1"), "order-1"),
         ("long", "of-some-other-kind", long(7), 7),
     ],
 )
@@ -170,6 +173,10 @@ def test_a_decimal_keeps_digits_beyond_the_precision_that_its_schema_tells() -> 
         ("string", sized(b"\xff"), "not what its schema says"),
         ("string", sized(b"\xed\xa0\x80"), "not what its schema says"),
         ({"type": "long", "logicalType": "timestamp-millis"}, long(2**62), "not what its schema says"),
+        ({"type": "int", "logicalType": "time-millis"}, long(-1), "not what its schema says"),
+        ({"type": "int", "logicalType": "time-millis"}, long(86_400_000), "not what its schema says"),
+        ({"type": "long", "logicalType": "time-micros"}, long(-1), "not what its schema says"),
+        ({"type": "long", "logicalType": "time-micros"}, long(2**62), "not what its schema says"),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4}, sized(b"\x01" * 65), "not what its schema says"),
         ({"type": "array", "items": "boolean"}, long(2**62) + b"\x01", "not what its schema says"),
         (["null", "int"], long(2) + long(7), "not what its schema says"),
@@ -178,6 +185,14 @@ def test_a_decimal_keeps_digits_beyond_the_precision_that_its_schema_tells() -> 
 def test_what_json_does_not_have_is_told(schema: Any, payload: bytes, reason: str) -> None:
     with pytest.raises(ValueUnreadableError, match=reason):
         read(schema, payload)
+
+
+def doubled(times: int) -> Any:
+    """A record of no bytes that has the one before twice, so many times."""
+    schema = record("N0", {})
+    for number in range(times):
+        schema = record(f"N{number + 1}", {"a": schema, "b": f"N{number}"})
+    return schema
 
 
 NOTHING = record("Nothing", {"a": "null", "b": {"type": "fixed", "name": "F", "size": 0}})
@@ -194,12 +209,18 @@ NOTHING = record("Nothing", {"a": "null", "b": {"type": "fixed", "name": "F", "s
         (json.dumps({"type": "array", "items": "null"}), "items that take no bytes"),
         (json.dumps(record("R", {"n": NOTHING, "many": {"type": "array", "items": "Nothing"}})), "take no bytes"),
         (json.dumps(record("a.R", {"next": ["null", "a.R"]})), "is recursive: a.R is part of itself"),
+        (json.dumps(doubled(40)), "has more than 10,000 values in one"),
+        (json.dumps({"type": "map", "values": doubled(40)}), "has more than 10,000 values in one"),
     ],
 )
 def test_schemas_by_which_nothing_is_read(definition: str, reason: str) -> None:
     """A few bytes of such a value could take all of the memory, or of the stack."""
     with pytest.raises(SchemaError, match=reason):
         AvroSchema(definition)
+
+
+def test_a_record_may_have_thousands_of_values() -> None:
+    assert json.loads(read(doubled(12), b""))["b"]["b"] == json.loads(read(doubled(10), b""))
 
 
 def test_long_runs_of_bytes_are_told_without_their_memory() -> None:
