@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
+from lakestream.kinesis.objects import STEP
 from lakestream.sinks.hudi import HudiSettings
 from lakestream.sinks.hudi.newest import newest, nullable
 from lakestream_api import IndexType, Operation
@@ -35,14 +36,19 @@ def test_equal_versions_are_told_apart_by_their_sequence_numbers(spark: SparkSes
         ("b", 1, "98", 1, "last"),
         ("b", 1, "98", 0, "before"),
         ("b", 1, None, None, "of no record"),
+        ("c", 1, "97", 2, "last"),
+        ("c", 1, "97", 1 + STEP, "the second object of the record before"),
+        ("c", 1, "97", 1, "the first one"),
+        ("d", 1, "97", 1 + 2 * STEP, "last"),
+        ("d", 1, "97", 1 + STEP, "before"),
     ]
     rows = spark.createDataFrame(
         sent, "key string, version long, _sequence_number string, _sub_sequence long, n string"
     ).coalesce(1)
     for order in (rows, rows.orderBy("n")):
-        assert {row["key"]: row["n"] for row in newest(order, SETTINGS).collect()} == {"a": "last", "b": "last"}
+        assert {row["key"]: row["n"] for row in newest(order, SETTINGS).collect()} == dict.fromkeys("abcd", "last")
     changed = rows.selectExpr("key", "version", "1 AS _sequence_number", "_sub_sequence", "n")
-    assert {row["n"] for row in newest(changed, SETTINGS).collect()} <= {"last", "before", "of no record"}
+    assert {row["n"] for row in newest(changed, SETTINGS).collect()} <= {row[-1] for row in sent}
 
 
 def test_keys_are_one_if_hudi_takes_them_for_one(spark: SparkSession) -> None:

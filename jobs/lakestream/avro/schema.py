@@ -1,8 +1,8 @@
 """Values of one Avro schema as JSON, each equal to what was sent. Pure.
 
-fastavro reads them, but for decimals, which it rounds to the precision of the schema, for UUIDs, of which it makes other
-texts, and for times of the day, which it takes for others where they are none. Times are told by ISO 8601, bytes by
-base64, decimals with all their digits: as docs/records.md has columns take them.
+fastavro reads them, but for decimals, which it rounds to the precision of the schema, for UUIDs, of which it makes
+other texts, and for times of the day, which it takes for others where they are none. Times are told by ISO 8601, bytes
+by base64, decimals with all their digits: as docs/records.md has columns take them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Context, Decimal
 from math import isfinite
 from typing import Any, TypeAlias
@@ -29,7 +29,7 @@ _EXACT = Context(prec=200)
 
 _MOST_VALUES = 10_000
 """In one value. Records that each have the one before twice are 2ⁿ of them, and need not take a byte."""
-_DAY = timedelta(days=1)
+_DAY, _MIDNIGHT = timedelta(days=1), datetime(1970, 1, 1, tzinfo=UTC)
 
 _NOT_A_SCHEMA = (
     ArithmeticError,
@@ -189,7 +189,7 @@ def _time_of_day(unit: timedelta) -> Callable[..., time]:
     def read(number: int, *_: object) -> time:
         if not 0 <= number < _DAY // unit:
             raise ValueError(f"{number} is no time of a day")
-        return (datetime.min + number * unit).time()
+        return (_MIDNIGHT + number * unit).time()
 
     return read
 

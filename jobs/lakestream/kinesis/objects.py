@@ -20,8 +20,9 @@ from lakestream.kinesis.texts import text_of
 _BLANKS = b" \t\r\n"
 _ROWS, _BYTES = 10_000, 32 << 20
 """Of a batch of objects, at most; one that is larger is alone."""
-_NEXT = 1 << 32
-"""What the number of an object within its record adds to the record's own within an aggregate: more than these have."""
+STEP = 1 << 32
+"""What each object of a record adds to the record's own number within an aggregate, of which these have less: by
+`sub_sequence % STEP` and then by the rest they are in their order."""
 
 _TWO_OF_A_LINE = re.compile(rb"\}[ \t\r]*\{")
 _BEHIND = re.compile(r"[ \t\r\n]*")
@@ -92,7 +93,7 @@ def _parted(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
                 rows, datas, steps, size = [], [], [], 0
             rows.append(row)
             datas.append(part)
-            steps.append(number * _NEXT)
+            steps.append(number * STEP)
             size += len(part)
     yield _taken(batch, rows, datas, steps)
 

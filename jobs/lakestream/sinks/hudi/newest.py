@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, DoubleType, FloatType, LongType, StringType
 
+from lakestream.kinesis.objects import STEP
 from lakestream.sinks.hudi.deletes import identifying
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.spark.parse import quoted
@@ -46,7 +47,7 @@ def _sequence(rows: DataFrame) -> list[Column]:
     if any(types.get(name) != type for name, type in _SEQUENCE.items()):
         return []
     number, sub = (sf.col(name) for name in _SEQUENCE)
-    return [sf.length(number), number, sub]
+    return [sf.length(number), number, sub.bitwiseAND(STEP - 1), sf.shiftright(sub, STEP.bit_length() - 1)]
 
 
 def nullable(rows: DataFrame) -> DataFrame:
