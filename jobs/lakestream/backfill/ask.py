@@ -68,7 +68,8 @@ def _parts(
     """Of a file, by what its records are; errors as of `ask`."""
     of_table = is_table or file.table_rows is not None
     if of_table or definition.record_format in (RecordFormat.JSON, RecordFormat.JSONL):
-        return parts_of(file, None if of_table else columns, is_table=of_table)
+        several = not of_table and definition.record_format is RecordFormat.JSONL
+        return parts_of(file, None if of_table else columns, is_table=of_table, several=several)
     if definition.record_format is RecordFormat.TEXT:
         return parts_of_texts(file)
     raise RequestError(

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
+from lakestream.kinesis.objects import objects
 from lakestream.model import FilePart, Format
 from lakestream.rejected import DAMAGED, MARK
 from lakestream.spark.json_rows import doubled_column, unreadable_column
@@ -37,13 +38,16 @@ _Cut = tuple[int, int, int, int]
 """Start, end, records, bytes."""
 
 
-def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) -> tuple[FilePart, ...]:
+def parts_of(
+    file: Found, columns: Collection[str] | None, *, is_table: bool, several: bool = False
+) -> tuple[FilePart, ...]:
     """The parts of a file, in order; none of one without records.
 
     Args:
         file: what to look at.
         columns: of which its records have to have one at least, to be of this table at all; None: nobody knows.
         is_table: its rows are those of a table, as they stand there.
+        several: a line may have several objects.
 
     Raises:
         RequestError: it is neither JSON lines nor Parquet, or cannot be read.
@@ -56,7 +60,7 @@ def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) ->
         return _parts(file, kind, _of_parquet(file, columns), is_table=is_table)
     text = _text(file, kind, head)
     whole = _whole_lines(file, head, text)
-    _require_objects(file, whole, columns)
+    _require_objects(file, [part for line in whole for part in objects(line)] if several else whole, columns)
     if not whole and not text.lstrip().startswith(b"{"):
         raise RequestError(
             f"{file.path} is neither Parquet nor JSON lines: each line has to be a JSON object, and the first one, of "
@@ -153,14 +157,14 @@ def _unpacked(file: Found, kind: Format, head: bytes) -> bytes:
 def _require_objects(file: Found, lines: list[bytes], columns: Collection[str] | None) -> None:
     """Most of the first lines are JSON objects; the others are damaged, which the quarantine is for."""
     some = [line for line in lines if line.strip()][:_LOOKED_AT]
-    objects = [found for line in some if (found := _object(line)) is not None]
-    if len(objects) * 2 < len(some):
+    found = [one for line in some if (one := _object(line)) is not None]
+    if len(found) * 2 < len(some):
         raise RequestError(
             f"{file.path} is neither Parquet nor JSON lines: each line has to be a JSON object, and of the first "
-            f"{len(some)} lines {len(some) - len(objects)} are none: "
+            f"{len(some)} lines {len(some) - len(found)} are none: "
             f"{next(line for line in some if _object(line) is None)[:80].decode(errors='backslashreplace').strip()!r}"
         )
-    _require_columns(file, list(dict.fromkeys(name for found in objects for name in found)), columns)
+    _require_columns(file, list(dict.fromkeys(name for one in found for name in one)), columns)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

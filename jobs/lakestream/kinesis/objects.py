@@ -26,7 +26,8 @@ STEP = 1 << 32
 
 _TWO_OF_A_LINE = re.compile(rb"\}[ \t\r]*\{")
 _BEHIND = re.compile(r"[ \t\r\n]*")
-_decode = json.JSONDecoder().raw_decode
+_decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
+"""Of numbers it makes none: Python's have 4,300 digits at most, JSON's any number."""
 
 
 def objects(text: bytes) -> Iterator[bytes]:

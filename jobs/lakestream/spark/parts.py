@@ -19,6 +19,7 @@ from obstore.exceptions import PreconditionError
 from pyspark.sql import types as st
 
 from lakestream.kinesis.batches import REASON, SCHEMA
+from lakestream.kinesis.objects import objects
 from lakestream.model import FilePart, Format
 from lakestream.ranges import Ranges
 from lakestream.rejected import DAMAGED, MARK, OF_TABLE, UNREAD
@@ -60,7 +61,9 @@ class UnreadableError(Exception):
     """The file cannot be read from here on; the message says why."""
 
 
-def read_parts(s3: S3Settings, parts: Iterable[FilePart], literals: Mapping[str, bool]) -> Iterator[pa.RecordBatch]:
+def read_parts(
+    s3: S3Settings, parts: Iterable[FilePart], literals: Mapping[str, bool], *, several: bool = False
+) -> Iterator[pa.RecordBatch]:
     """The records of parts, in their order, by the schema of what comes from Kinesis; each batch is of one file.
 
     In the place of the shard is the file; in that of the sequence number, the line's first byte in the file (unpacked,
@@ -70,6 +73,7 @@ def read_parts(s3: S3Settings, parts: Iterable[FilePart], literals: Mapping[str,
         s3: how to reach S3.
         parts: what to read.
         literals: as `literals_of` the schema.
+        several: a line may have several objects, each of which is a record to come (`kinesis.objects`).
 
     Raises:
         StorageUnavailableError: of the store.
@@ -78,7 +82,7 @@ def read_parts(s3: S3Settings, parts: Iterable[FilePart], literals: Mapping[str,
         place = part.start
         try:
             for places, data in _grouped(_rows(s3, part) if part.format is Format.PARQUET else _lines(s3, part)):
-                yield _batch(part, places, _with_folders(part, data, literals))
+                yield _batch(part, places, _with_folders(part, data, literals, several=several))
                 place = places[-1] + 1
         except UnreadableError as error:
             yield _unread(part, str(error), place)
@@ -128,7 +132,7 @@ def _grouped(records: Iterator[tuple[int, bytes]]) -> Iterator[tuple[list[int], 
         raise failed
 
 
-def _with_folders(part: FilePart, data: list[bytes], literals: Mapping[str, bool]) -> list[bytes]:
+def _with_folders(part: FilePart, data: list[bytes], literals: Mapping[str, bool], *, several: bool) -> list[bytes]:
     """The records with the columns of the file's folder; a column of its own comes behind, and counts."""
     given = [
         orjson.dumps(name) + b":" + (_literal(value) if literals[name] else orjson.dumps(value))
@@ -138,7 +142,9 @@ def _with_folders(part: FilePart, data: list[bytes], literals: Mapping[str, bool
     if not given:
         return data
     front = b"{" + b",".join(given)
-    return [front + _behind(record) if record.lstrip(_BLANKS).startswith(b"{") else record for record in data]
+    if several:
+        return [b"\n".join(_behind(front, one) for one in objects(record)) for record in data]
+    return [_behind(front, record) for record in data]
 
 
 def _literal(value: str) -> bytes:
@@ -152,9 +158,12 @@ def _literal(value: str) -> bytes:
     return value.encode()
 
 
-def _behind(record: bytes) -> bytes:
-    rest = record.lstrip(_BLANKS)[1:]
-    return rest if rest.lstrip(_BLANKS).startswith(b"}") else b"," + rest
+def _behind(front: bytes, record: bytes) -> bytes:
+    """An object with all of its own behind what is in front of it; what is none stays as it is."""
+    bare = record.lstrip(_BLANKS)
+    if not bare.startswith(b"{"):
+        return record
+    return front + (bare[1:] if bare[1:].lstrip(_BLANKS).startswith(b"}") else b"," + bare[1:])
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,10 @@ def read_backfill(
         of_table: the records are rows of a table.
     """
     literals = literals_of(pipeline.schema) if pipeline.record_format is not RecordFormat.TEXT else {}
+    several = pipeline.record_format is RecordFormat.JSONL and not of_table
 
     def read(parts: Sequence[FilePart]) -> "Iterator[pa.RecordBatch]":
-        return past_half(read_parts(s3, parts, literals), sum(part.rows for part in parts))
+        return past_half(read_parts(s3, parts, literals, several=several), sum(part.rows for part in parts))
 
     return _events(spark, plan.batch, plan.backfills, read, pipeline, tallies, of_table=of_table)
 

@@ -219,6 +219,16 @@ def test_files_have_no_records_in_frames(lake: Lake) -> None:
     assert lake.backfill(path, "--rows").exit_code == 0
 
 
+def test_a_line_may_have_several_objects_where_records_have(lake: Lake) -> None:
+    path = lake.put("a.jsonl", b'{"order_id":"a","version":1}{"order_id":"b","version":1}\n')
+    assert "neither Parquet nor JSON lines" in lake.refused(path)
+    document = lake.folder / "orders.yaml"
+    document.write_text(document.read_text().replace("  schema:", "  format: jsonl\n  schema:"))
+    assert "neither Parquet nor JSON lines" in lake.refused(path, "--rows")
+    assert "is of another table" in lake.refused(lake.put("b.jsonl", b'{"x":1}{"y":1}\n'))
+    assert lake.backfill(path).exit_code == 0
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("damaged", [b'{"order_id":\n', b"\xff\xfe\n", b"[1,2]\n{}\n"])
 def test_damaged_lines_are_a_matter_of_the_quarantine(

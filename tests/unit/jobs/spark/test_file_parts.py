@@ -21,6 +21,7 @@ from lakestream.backfill import cut
 from lakestream.backfill.find import find_files
 from lakestream.errors import RequestError
 from lakestream.kinesis.batches import REASON
+from lakestream.kinesis.objects import parted
 from lakestream.model import FilePart
 from lakestream.spark import parts as parts_module
 from lakestream.spark.parts import read_parts
@@ -135,6 +136,22 @@ def test_a_folder_gives_the_columns_that_records_have_not(tmp_path: Path) -> Non
         b'{"dt":"2026-01-31","n":7,"s":"7/","n":8}',
         b"no object",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (b'{"id":1}{} {"id":3}', [b'{"dt":"x","id":1}', b'{"dt":"x"}', b'{"dt":"x","id":3}']),
+        (b'{"id":1}{"id":', [b'{"dt":"x","id":1}', b'{"dt":"x","id":']),
+        (b"no object", [b"no object"]),
+    ],
+)
+def test_each_object_of_a_line_has_the_columns_of_its_folder(tmp_path: Path, line: bytes, parts: list[bytes]) -> None:
+    """As Data Firehose delivers them: behind one another, with nothing between."""
+    (tmp_path / "dt=x").mkdir()
+    (tmp_path / "dt=x" / "delivery").write_bytes(line + b"\n" + b"{}\n" * 3)
+    found = parted(read_parts(S3, parts_of(tmp_path), {"dt": False}, several=True))
+    assert [data for batch in found for data in batch["data"].to_pylist()] == [*parts, *[b'{"dt":"x"}'] * 3]
 
 
 def test_numbers_of_folders_have_leading_zeros_and_objects_blanks_before_them(tmp_path: Path) -> None:
