@@ -19,8 +19,8 @@ from itertools import groupby
 from typing import Protocol
 
 from lakestream.engine import Until
-from lakestream.errors import QuarantineLimitError, SettingsError, SinkError
-from lakestream.model import RULES, BatchPlan, Definition
+from lakestream.errors import QuarantineLimitError, RegistryError, SettingsError, SinkError
+from lakestream.model import RULES, BatchPlan, Definition, RecordFormat
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def carry_out(
         try:
             with open_engine(definition) as engine:
                 done += engine.replay(plans)
-        except _UNWRITABLE as error:
+        except _unwritable(present) as error:
             logger.warning(
                 "batches from %d on cannot be written as they were begun, and are written anew by the document as it "
                 "is now (changed: %s): %s",
@@ -108,6 +108,12 @@ def earlier(pending: Sequence[BatchPlan], present: Definition) -> list[tuple[Def
     """The plans that have to be finished before the present definition comes into force, by theirs, in order."""
     groups = [(own, tuple(plans)) for own, plans in groupby(pending, key=lambda plan: _own(plan, present))]
     return groups[:-1] if groups and groups[-1][0] == present else groups
+
+
+def _unwritable(present: Definition) -> tuple[type[Exception], ...]:
+    """Errors of an earlier definition after which the present one takes over; one that asks no registry does not wait
+    for one, either."""
+    return _UNWRITABLE if present.record_format is RecordFormat.AVRO else (*_UNWRITABLE, RegistryError)
 
 
 def _own(plan: BatchPlan, present: Definition) -> Definition:

@@ -10,8 +10,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from lakestream.engine import Until
-from lakestream.errors import FencedError, LakeStreamError, QuarantineLimitError, SchemaError, SinkError
-from lakestream.model import RULES, BatchPlan, Definition, Restore
+from lakestream.errors import (
+    FencedError,
+    LakeStreamError,
+    QuarantineLimitError,
+    RegistryDeniedError,
+    RegistryUnavailableError,
+    SchemaError,
+    SinkError,
+)
+from lakestream.model import RULES, BatchPlan, Definition, RecordFormat, Restore
 from lakestream.replay import NoRestores, carry_out, earlier
 from lakestream.testing.logs import plan_of
 
@@ -107,6 +115,16 @@ def test_what_cannot_be_written_as_it_was_begun_is_left_to_the_document(
     assert ("open", OLD) not in engines.story
     assert "batches from 7 on cannot be written as they were begun, and are written anew" in caplog.text
     assert f"(changed: spec.schema, spec.transform): {error}" in caplog.text
+
+
+@pytest.mark.parametrize("error", [RegistryDeniedError("not you"), RegistryUnavailableError("no route")])
+def test_who_asks_no_registry_waits_for_none(error: LakeStreamError) -> None:
+    """`format: avro` was a mistake, and was taken back: no edit would help otherwise."""
+    in_avro = replace(PRESENT, record_format=RecordFormat.AVRO)
+    engines = Engines(fails={in_avro: error})
+    assert carry_out(planned(in_avro), PRESENT, engines.open, Until.STOPPED, NoRestores()) == 10
+    with pytest.raises(type(error)):
+        carry_out(planned(in_avro), replace(in_avro, schema="id long"), engines.open, Until.STOPPED, NoRestores())
 
 
 @dataclass
