@@ -345,14 +345,14 @@ class Engine(Generic[Rows]):
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
             # It may have been its plan's definition, or one that took over.
             own = batch.plan.definition
-            by = present.digest if own and own.digest == present.digest else ""
+            by = present.rejects_as if own and own.digest == present.digest else ""
             return self._output.quarantined(batch.plan), found, by
         self._require_few_rejected(batch.plan, fetched)
         rejects: tuple[FileEntry, ...] = ()
         # An earlier attempt, by a definition that could not be kept to, may have rejected what is good now.
         if fetched.rejected_count or batch.replay:
             rejects = self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
-        return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay), present.digest
+        return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay), present.rejects_as
 
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
         if plan.parts:

@@ -43,6 +43,10 @@ class AvroTexts:
         self._known: dict[bytes, AvroSchema | str | None] = {}
         self._lacking: dict[bytes, float] = {}
 
+    def ask_again(self) -> None:
+        """For versions that were lacking: who has their records read once more has registered them."""
+        self._lacking.clear()
+
     def text_of(self, data: bytes) -> tuple[bytes, str | None]:
         """The JSON of a record; or nothing, and why it cannot be used.
 

@@ -101,6 +101,12 @@ class Definition:
         """Tells apart what rows are made by: of equal ones it is equal, in any release."""
         return sha256(orjson.dumps(self._of_rows(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
+    @property
+    def rejects_as(self) -> str:
+        """The digest, where the same would be rejected by it again; empty: nobody knows. Records in Avro may be read
+        once somebody has registered their schema, with nothing changed here."""
+        return "" if self.record_format is RecordFormat.AVRO else self.digest
+
     def to_fields(self) -> dict[str, Any]:
         return self._of_rows() | ({} if self.compression is None else {"compression": self.compression})
 

@@ -71,7 +71,11 @@ def read_readmitted(
         tallies: are told what each task has read; pickled.
     """
 
+    registry = pipeline.registry
+
     def read(files: Sequence[FileEntry]) -> "Iterator[pa.RecordBatch]":
+        if registry is not None:
+            texts_of(registry).ask_again()
         return past_half(read_rejects(place, files), sum(entry.rows for entry in files))
 
     return _events(spark, plan.batch, plan.readmits, read, pipeline, tallies)

@@ -25,6 +25,7 @@ from lakestream.model import (
     Loss,
     Portion,
     Reading,
+    RecordFormat,
     ShardRange,
     ShardStats,
     SinkCommit,
@@ -70,6 +71,8 @@ class World:
     """Files of the quarantine that somebody has asked for, of one record each: 1000 and so on."""
     span: int = 0
     """Records of a span that somebody has asked for behind these, one in each batch: 9001 and so on."""
+    definition: Definition = DEFINITION
+    """What drivers are started with."""
     epoch: int = 0
     now: datetime = START
     tip: datetime = START
@@ -182,7 +185,7 @@ class ScriptedLog:
         self.world.commits[commit.batch] = commit
 
     def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
-        assert (definition, records) == (DEFINITION.digest, 50_000)
+        assert (definition, records) == (self.world.definition.digest, 50_000)
         if self.world.span:
             is_done = behind is not None and behind.is_done
             span = Span(START, START + timedelta(seconds=1))
@@ -315,7 +318,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
         monkeypatch.setattr(engine_module, "reach", world.reach)
         stop, planner, told = InstantStop(world), ScriptedPlanner(world), Told()
         engine: Engine[list[int]] = Engine(
-            settings=EngineSettings(timedelta(seconds=interval), DEFINITION, max_rejected),
+            settings=EngineSettings(timedelta(seconds=interval), world.definition, max_rejected),
             log=ScriptedLog(world),
             planner=planner,
             fetcher=ScriptedFetcher(world, rejected),
@@ -514,6 +517,13 @@ def test_of_a_batch_that_is_visible_it_is_told_by_what_records_were_rejected_onl
         world.plans[0] = replace(world.plans[0], definition=replace(DEFINITION, schema="another"))
     start(world, rejected=0).engine.run(Until.CAUGHT_UP)
     assert world.commits[0].rejected_by == (DEFINITION.digest if same else "")
+
+
+def test_of_records_in_avro_nobody_knows_whether_they_would_be_rejected_again(start: Any) -> None:
+    """Their version of a schema may be registered meanwhile; a replay is to be had then."""
+    world = World(available=1, definition=replace(DEFINITION, record_format=RecordFormat.AVRO))
+    start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    assert (world.rejected, world.commits[0].rejected_by) == ({0: [1]}, "")
 
 
 def test_a_batch_that_is_visible_is_committed_whatever_would_be_unusable_of_it_now(start: Any) -> None:

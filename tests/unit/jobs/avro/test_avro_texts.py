@@ -62,6 +62,15 @@ def test_records_are_read_by_the_schema_of_their_version(registry: Registry, com
     assert REASON not in found.schema.names
 
 
+def test_a_version_that_was_lacking_is_asked_for_at_once_for_a_replay(registry: Registry) -> None:
+    batch = raw(framed(LACKING, text("a")))
+    assert [REASON in found.schema.names for found in in_json([batch], registry.texts)] == [True]
+    registry.has[LACKING] = REGISTRY[ORDER]
+    assert [REASON in found.schema.names for found in in_json([batch], registry.texts)] == [True], "once a minute"
+    registry.texts.ask_again()
+    assert [*map(texts, in_json([batch], registry.texts))] == [[b'{"id":"a"}']]
+
+
 def test_a_schema_is_asked_for_once(registry: Registry) -> None:
     for _ in range(2):
         [*in_json([raw(A, A), raw(A, framed(RECURSIVE, b"\x00"), framed(RECURSIVE, b"\x00"))], registry.texts)]
