@@ -22,8 +22,9 @@ class Answers(BaseHTTPRequestHandler):
         """By `answer`, to a request that has been read."""
         raise NotImplementedError
 
-    def answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
+    def answer(self, status: int, body: bytes, date: str | None = None) -> None:
+        self.send_response_only(status)
+        self.send_header("Date", date or self.date_time_string())
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -1,27 +1,27 @@
-"""The AWS Glue Schema Registry, through botocore: what schema a version has."""
+"""The AWS Glue Schema Registry: what schema a version has."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import botocore.session
-from botocore.config import Config
-from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import BotoCoreError, ClientError
+import orjson
 
-from lakestream.errors import RegistryDeniedError, RegistryUnavailableError
+from lakestream.errors import AccessDeniedError, RegistryDeniedError, RegistryUnavailableError
+from lakestream.kinesis import answers
+from lakestream.kinesis.api import JsonApi, Service
+from lakestream.kinesis.connections import Response
 from lakestream.kinesis.credentials import RenewedCredentials, assumed, find_credentials
 from lakestream.kinesis.retry import Backoff
 
 PATIENCE = 120.0
 """Seconds for which it is waited for, as for Kinesis."""
 
-_CONFIG = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 1})
+_GLUE = Service("glue", "AWSGlue")
 _ASKED = "GetSchemaVersion"
-_DENIED = ("AccessDen", "ExpiredToken", "InvalidClientTokenId", "InvalidSignature", "UnrecognizedClient")
+_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,18 @@ class GlueRegistry:
             patience: seconds for which throttling, server errors and silence are waited out.
 
         Raises:
-            SettingsError, KinesisDeniedError, KinesisUnavailableError: there are no credentials.
+            SettingsError: there are no credentials, or no endpoint.
+            KinesisDeniedError, KinesisUnavailableError: nobody gives any credentials.
         """
-        self._region = settings.region
         self._backoff = Backoff(patience, time.sleep, time.monotonic)
-        self._session = botocore.session.Session()
-        credentials = find_credentials(self._session)
+        session = botocore.session.Session()
+        credentials = find_credentials(session)
         if settings.role_arn is not None:
-            credentials = assumed(self._session, credentials, settings.role_arn, settings.region, "lakestream-schemas")
-        self._credentials = RenewedCredentials(credentials, time.monotonic)
-        self._signed_with: ReadOnlyCredentials | None = None
-        self._client: Any = None
+            credentials = assumed(session, credentials, settings.role_arn, settings.region, "lakestream-schemas")
+        renewed = RenewedCredentials(credentials, time.monotonic)
+        self._api = JsonApi(
+            _GLUE, session, renewed, region=settings.region, endpoint=None, connections=1, timeout=_TIMEOUT
+        )
 
     def version(self, version: UUID) -> SchemaVersion | None:
         """What the registry has; None: it has no such version.
@@ -77,30 +78,27 @@ class GlueRegistry:
 
     def _look_up(self, version: UUID) -> SchemaVersion | None:
         try:
-            found = self._signing().get_schema_version(SchemaVersionId=str(version))
-            return SchemaVersion(found["DataFormat"], found["SchemaDefinition"])
-        except ClientError as error:
-            code = str(error.response.get("Error", {}).get("Code"))
-            if code == "EntityNotFoundException":
+            answer = self._api.post(_ASKED, orjson.dumps({"SchemaVersionId": str(version)}))
+            received = time.monotonic()
+            if answer.status != 200:
+                self._refuse(answer, received, version)
                 return None
-            if code.startswith(_DENIED):
-                raise RegistryDeniedError(
-                    f"Glue denies {_ASKED}: {error}. Check the credentials of driver and executors, and their "
-                    "policy (charts/lakestream/iam/schema-registry.json has what it needs)"
-                ) from error
-            raise RegistryUnavailableError(f"Glue's {_ASKED} of {version}: {error}") from error
-        except (BotoCoreError, KeyError) as error:
-            raise RegistryUnavailableError(f"Glue's {_ASKED} of {version}: {error}") from error
+            found = orjson.loads(answer.body)
+            self._api.observe(answer, received)
+            return SchemaVersion(found["DataFormat"], found["SchemaDefinition"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RegistryUnavailableError(f"Glue's {_ASKED} of {version}: {error!r}") from error
 
-    def _signing(self) -> Any:
-        """A client with the credentials of now: to make one takes a quarter of a second."""
-        if (now := self._credentials.now()) != self._signed_with:
-            self._client = self._session.create_client(
-                *("glue", self._region),
-                aws_access_key_id=now.access_key,
-                aws_secret_access_key=now.secret_key,
-                aws_session_token=now.token,
-                config=_CONFIG,
+    def _refuse(self, answer: Response, received: float, version: UUID) -> None:
+        """Returns if there is no such version."""
+        if code := answers.said(answer.body)[0]:
+            self._api.observe(answer, received)
+        if code == "EntityNotFoundException":
+            return
+        error = answers.error(answer.status, answer.body)
+        if isinstance(error, AccessDeniedError):
+            raise RegistryDeniedError(
+                f"Glue denies {_ASKED}: {error}. Check the credentials of driver and executors, and their "
+                "policy (charts/lakestream/iam/schema-registry.json has what it needs)"
             )
-            self._signed_with = now
-        return self._client
+        raise RegistryUnavailableError(f"Glue's {_ASKED} of {version}: {error}")

@@ -1,4 +1,4 @@
-"""Kinesis over HTTP: botocore's credentials and endpoints, our own connections and decoding."""
+"""Kinesis over HTTP, with our own decoding of its answers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from datetime import datetime
+from typing import Any, TypeVar
 
 import botocore.session
 import orjson
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
+from botocore.session import Session
 
 from lakestream.errors import (
     ExpiredIteratorError,
@@ -26,24 +24,21 @@ from lakestream.errors import (
     SettingsError,
 )
 from lakestream.kinesis import answers
+from lakestream.kinesis.api import JsonApi, Service
 from lakestream.kinesis.busy import BusyShards
-from lakestream.kinesis.clock import KinesisClock
-from lakestream.kinesis.connections import Connections, Response
+from lakestream.kinesis.connections import Response
 from lakestream.kinesis.credentials import RenewedCredentials, assumed, find_credentials
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import Consumer, IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
-from lakestream.kinesis.proxies import proxy_of
 from lakestream.kinesis.retry import Backoff
 from lakestream.kinesis.settings import KinesisSettings
-from lakestream.kinesis.signing import Signer
 from lakestream.kinesis.subscription import pushed_pages
 from lakestream.model import Position
 
-if TYPE_CHECKING:
-    from lakestream.kinesis.http2 import PushedAnswer
-
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+_KINESIS = Service("kinesis", "Kinesis_20131202")
 
 
 class HttpKinesisClient:
@@ -63,25 +58,23 @@ class HttpKinesisClient:
         self._of_page = {} if arn is None else {"StreamARN": arn}
         """An iterator tells the stream, but not whose it is."""
         self._backoff = Backoff(settings.patience, sleep, monotonic)
-        self._url, credentials, authorities = self._backoff.call(lambda: _resolve(settings))
-        self._credentials = RenewedCredentials(credentials, monotonic)
-        self._signer = Signer(settings.region, urlsplit(self._url).netloc)
-        try:
-            self._connections = Connections(
-                self._url,
-                most=settings.connections,
-                timeout=settings.timeout,
-                authorities=authorities,
-                proxy=proxy_of(self._url),
-            )
-        except OSError as error:  # an ssl.SSLError is one
-            raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error
+        session, credentials = self._backoff.call(lambda: _credentials(settings))
+        self._api = JsonApi(
+            _KINESIS,
+            session,
+            RenewedCredentials(credentials, monotonic),
+            region=settings.region,
+            endpoint=settings.endpoint,
+            connections=settings.connections,
+            timeout=settings.timeout,
+            monotonic=monotonic,
+        )
+        self._clock = self._api.clock
         self._monotonic = monotonic
-        self._clock = KinesisClock()
         self._shards = BusyShards()
 
     def close(self) -> None:
-        self._connections.close()
+        self._api.close()
 
     def now(self) -> datetime:
         now = self._clock.now(self._monotonic())
@@ -89,7 +82,7 @@ class HttpKinesisClient:
             self.describe_stream_summary()
             now = self._clock.now(self._monotonic())
         if now is None:
-            raise KinesisRejectedError(f"{self._url} sends no Date with its answers")
+            raise KinesisRejectedError(f"{self._api.url} sends no Date with its answers")
         return now
 
     def describe_stream_summary(self) -> StreamSummary:
@@ -140,7 +133,7 @@ class HttpKinesisClient:
         position = {"Type": fields["ShardIteratorType"], "SequenceNumber": fields["StartingSequenceNumber"]}
         request = {"ConsumerARN": consumer_arn, "ShardId": shard_id, "StartingPosition": position}
         try:
-            with closing(self._pushed("SubscribeToShard", orjson.dumps(request))) as answer:
+            with closing(self._api.pushed("SubscribeToShard", orjson.dumps(request))) as answer:
                 if answer.status != 200:
                     raise answers.error(answer.status, b"".join(answer.parts()))
                 for page in pushed_pages(answer.parts()):
@@ -148,7 +141,7 @@ class HttpKinesisClient:
                         self._clock.observe_arrival(arrival_time(page.arrivals[-1]), self._monotonic())
                     yield page
         except OSError as error:
-            raise KinesisUnavailableError(f"SubscribeToShard on {self._url}: {error}") from error
+            raise KinesisUnavailableError(f"SubscribeToShard on {self._api.url}: {error}") from error
 
     def update_shard_count(self, shards: int) -> None:
         """Have the stream resharded evenly. Asked once only: what it is refused for lasts, as do its ten times a day.
@@ -169,49 +162,26 @@ class HttpKinesisClient:
         received = self._monotonic()
         if response.status != 200:
             if answers.said(response.body)[0]:
-                self._observe(response, received)
+                self._api.observe(response, received)
             raise answers.error(response.status, response.body)
         try:
             found = decode(response.body)
         except orjson.JSONDecodeError as error:
             # Of what stands before Kinesis and may stand aside again, or an answer that was cut short.
-            raise KinesisUnavailableError(f"{operation} on {self._url}: no JSON: {response.body[:200]!r}") from error
+            raise KinesisUnavailableError(
+                f"{operation} on {self._api.url}: no JSON: {response.body[:200]!r}"
+            ) from error
         except answers.NONSENSE as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise KinesisAnswerError.of(f"{operation} on {self._url}", what) from error
-        self._observe(response, received)
+            raise KinesisAnswerError.of(f"{operation} on {self._api.url}", what) from error
+        self._api.observe(response, received)
         return found
 
     def _post(self, operation: str, body: bytes) -> Response:
         try:
-            return self._connections.post(self._headers(operation, body), body)
+            return self._api.post(operation, body)
         except OSError as error:
-            raise KinesisUnavailableError(f"{operation} on {self._url}: {error}") from error
-
-    def _pushed(self, operation: str, body: bytes) -> PushedAnswer:
-        return self._connections.pushed(self._headers(operation, body), body)
-
-    def _headers(self, operation: str, body: bytes) -> dict[str, str]:
-        fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
-        # Kinesis refuses a time that is five minutes off its own, which it tells with that.
-        now = self._clock.now(self._monotonic()) or datetime.now(UTC)
-        return self._signer.sign(self._credentials.now(), now, fixed, body)
-
-    def _observe(self, answer: Response, received: float) -> None:
-        """Of Kinesis's own answers alone: the `Date` of a page by what stands before it is that of another clock."""
-        date = answer.headers.get(b"date")
-        if date is not None and (time := _date(date)) is not None:
-            self._clock.observe(time, received)
-
-
-@lru_cache(maxsize=4)  # it changes once a second
-def _date(text: bytes) -> datetime | None:
-    """The time of a `Date`; None: whoever sent it is not Kinesis."""
-    try:
-        time = parsedate_to_datetime(text.decode("latin-1"))
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else None
+            raise KinesisUnavailableError(f"{operation} on {self._api.url}: {error}") from error
 
 
 def _iterator_fields(start: IteratorStart) -> dict[str, Any]:
@@ -242,19 +212,11 @@ def _arn(settings: KinesisSettings) -> str | None:
     return f"arn:{partition}:kinesis:{settings.region}:{settings.account}:stream/{settings.stream}"
 
 
-def _resolve(settings: KinesisSettings) -> tuple[str, Credentials, str | None]:
-    """The endpoint, the credentials and the certificates that any AWS SDK would use here."""
+def _credentials(settings: KinesisSettings) -> tuple[Session, Credentials]:
+    """Those that any AWS SDK would use here, and by whose settings they were found."""
     session = botocore.session.get_session()
     credentials = find_credentials(session)
     if settings.role_arn is not None:
         name = f"lakestream-{settings.stream}"
         credentials = assumed(session, credentials, settings.role_arn, settings.region, name)
-    try:
-        # Creating a client resolves AWS_ENDPOINT_URL(_KINESIS), profiles and partitions; nothing is sent.
-        client = session.create_client("kinesis", region_name=settings.region, endpoint_url=settings.endpoint)
-        url = str(client.meta.endpoint_url).rstrip("/") + "/"
-        client.close()
-        _ = urlsplit(url).port  # which botocore takes as it is, and fails where it is none
-    except (BotoCoreError, ValueError) as error:
-        raise SettingsError(f"no endpoint for Kinesis in region {settings.region!r}: {error}") from error
-    return url, credentials, session.get_config_variable("ca_bundle")
+    return session, credentials

@@ -1,4 +1,4 @@
-"""Kinesis time, told from the `Date` of its answers, and from the arrival times in them."""
+"""The time of a service, told from the `Date` of its answers, and of Kinesis from the arrival times in them, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WINDOW = 60.0
 _DATE_STEP = timedelta(seconds=1)
 
 
-class KinesisClock:
+class ServiceClock:
     """The tightest lower bound of the server's time that its answers allow.
 
     `Date` has whole seconds: the server's time was at least that when the answer left. Added to

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from uuid import UUID
 
 import boto3
 import pytest
-from answers import answering
+from answers import Answers, answering, serving
 from moto_s3 import moto_s3
 
 from lakestream.avro import GlueRegistry, RegistrySettings, SchemaVersion
-from lakestream.errors import RegistryDeniedError, RegistryUnavailableError
+from lakestream.errors import RegistryDeniedError, RegistryUnavailableError, SettingsError
 
 SETTINGS = RegistrySettings("eu-west-1")
 ORDER = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
@@ -92,3 +94,35 @@ def test_whoever_does_not_answer_is_waited_for(ask_at: Callable[..., Ask]) -> No
     away = said(503, message="away")
     with answering(throttled, away, said(200, DataFormat="AVRO", SchemaDefinition=ORDER)) as url:
         assert ask_at(url, 60.0)(VERSION) == SchemaVersion("AVRO", ORDER)
+
+
+class Glue(Answers):
+    """Whose clock is twelve minutes ahead of this one."""
+
+    def reply(self) -> None:
+        now = datetime.now(UTC) + timedelta(minutes=12)
+        signed = datetime.strptime(f"{self.headers['X-Amz-Date']}+0000", "%Y%m%dT%H%M%SZ%z")
+        is_off = abs(now - signed) > timedelta(minutes=5)
+        status, body = (
+            said(400, __type="InvalidSignatureException", message="Signature expired: 20260131T120000Z is now earlier")
+            if is_off
+            else said(200, DataFormat="AVRO", SchemaDefinition=ORDER)
+        )
+        self.answer(status, body, date=format_datetime(now, usegmt=True))
+
+
+def test_requests_are_signed_by_the_registrys_own_clock(ask_at: Callable[..., Ask]) -> None:
+    with serving(Glue) as url:
+        assert ask_at(url, 60.0)(VERSION) == SchemaVersion("AVRO", ORDER)
+
+
+def test_a_token_that_has_just_run_out_is_no_denial(ask_at: Callable[..., Ask]) -> None:
+    expired = said(400, __type="ExpiredTokenException", message="The security token is expired")
+    with answering(expired, said(200, DataFormat="AVRO", SchemaDefinition=ORDER)) as url:
+        assert ask_at(url, 60.0)(VERSION) == SchemaVersion("AVRO", ORDER)
+
+
+@pytest.mark.parametrize("url", ["localhost:5000", "glue", "http://127.0.0.1:99999"])
+def test_an_endpoint_that_is_none_is_told(ask_at: Callable[..., Ask], url: str) -> None:
+    with pytest.raises(SettingsError, match="no endpoint for Glue in region 'eu-west-1'"):
+        ask_at(url)

@@ -85,7 +85,7 @@ def test_requests_are_signed_as_the_role_which_is_asked_for_once(sts: Sts, serve
     assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], [ROLE])
     assert asked["RoleSessionName"] == ["lakestream-by-a-role"]
     assert "Credential=AKIAOWN/" in sts.signed[0]
-    headers = client._headers("ListShards", b"{}")
+    headers = client._api._headers("ListShards", b"{}")
     assert "Credential=ASIA1/" in headers["authorization"]
     assert headers["x-amz-security-token"] == "token-1"
     client.close()
@@ -96,7 +96,7 @@ def test_a_role_is_taken_anew_before_it_expires(sts: Sts, server: LocalKinesis) 
     sts.lasts = timedelta(minutes=5)  # botocore's own margin is ten
     client = client_of(server, "by-a-short-role")
     for number in (1, 2):
-        assert f"Credential=ASIA{number}/" in client._headers("ListShards", b"{}")["authorization"]
+        assert f"Credential=ASIA{number}/" in client._api._headers("ListShards", b"{}")["authorization"]
     client.close()
 
 
@@ -121,7 +121,7 @@ def test_an_sts_that_is_away_is_waited_for(sts: Sts, server: LocalKinesis, monke
 
 def test_names_of_sessions_are_as_long_as_they_may_be(sts: Sts, server: LocalKinesis) -> None:
     client = client_of(server, "a" * 128)
-    client._headers("ListShards", b"{}")
+    client._api._headers("ListShards", b"{}")
     ((name,),) = [asked["RoleSessionName"] for asked in sts.asked]
     assert (len(name), name[:12]) == (64, "lakestream-a")
     client.close()

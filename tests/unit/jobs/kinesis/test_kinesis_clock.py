@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream.kinesis.clock import KinesisClock
+from lakestream.kinesis.clock import ServiceClock
 
 T0 = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 
 def test_unknown_at_first() -> None:
-    assert KinesisClock().now(5.0) is None
+    assert ServiceClock().now(5.0) is None
 
 
 @given(
@@ -21,7 +21,7 @@ def test_unknown_at_first() -> None:
     steps=st.lists(st.tuples(st.floats(0.001, 40.0), st.floats(0, 0.5)), min_size=1, max_size=30),
 )
 def test_never_ahead_and_never_a_second_behind_what_was_heard(start: float, steps: list[tuple[float, float]]) -> None:
-    clock = KinesisClock()
+    clock = ServiceClock()
     elapsed = 0.0
     for step, delay in steps:
         elapsed += step
@@ -35,7 +35,7 @@ def test_never_ahead_and_never_a_second_behind_what_was_heard(start: float, step
 
 
 def test_many_answers_make_it_exact() -> None:
-    clock = KinesisClock()
+    clock = ServiceClock()
     for tick in range(0, 2000, 7):
         clock.observe(T0 + timedelta(seconds=tick // 1000), tick / 1000)
     now = clock.now(2.5)
@@ -46,7 +46,7 @@ def test_many_answers_make_it_exact() -> None:
 @given(ages=st.lists(st.integers(0, 5_000), min_size=1, max_size=30))
 def test_an_arrival_makes_it_as_exact_as_the_record_was_young(ages: list[int]) -> None:
     """Milliseconds from a record's arrival to the answer that it comes with: one answer a second, always at its end."""
-    clock = KinesisClock()
+    clock = ServiceClock()
     for second, age in enumerate(ages):
         answered = T0 + timedelta(seconds=second + 0.9)
         clock.observe(T0 + timedelta(seconds=second), second + 0.9)
@@ -57,20 +57,20 @@ def test_an_arrival_makes_it_as_exact_as_the_record_was_young(ages: list[int]) -
 
 
 def test_an_arrival_that_the_date_puts_into_the_future_tells_nothing() -> None:
-    clock = KinesisClock()
+    clock = ServiceClock()
     clock.observe(T0, 0.0)
     clock.observe_arrival(T0 + timedelta(seconds=1), 0.0)
     assert clock.now(0.0) == T0
 
 
 def test_an_arrival_alone_tells_nothing() -> None:
-    clock = KinesisClock()
+    clock = ServiceClock()
     clock.observe_arrival(T0, 0.0)
     assert clock.now(0.0) is None
 
 
 def test_a_jump_forward_is_followed_at_once() -> None:
-    clock = KinesisClock()
+    clock = ServiceClock()
     clock.observe(T0, 0.0)
     clock.observe(T0 + timedelta(hours=25), 1.0)
     assert clock.now(1.0) == T0 + timedelta(hours=25)
@@ -78,7 +78,7 @@ def test_a_jump_forward_is_followed_at_once() -> None:
 
 def test_old_bounds_are_forgotten() -> None:
     # The local clock runs 1 % fast; after two windows only recent answers count.
-    clock = KinesisClock()
+    clock = ServiceClock()
     for second in range(1000):
         clock.observe(T0 + timedelta(seconds=second), second * 1.01)
     now = clock.now(999 * 1.01)

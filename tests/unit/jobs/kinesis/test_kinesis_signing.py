@@ -27,7 +27,7 @@ def expected(credentials: ReadOnlyCredentials, now: datetime, host: str, body: b
 @pytest.mark.parametrize("token", [None, "session-token/with+signs="])
 @pytest.mark.parametrize("host", ["kinesis.eu-west-1.amazonaws.com", "127.0.0.1:4567"])
 def test_as_botocore(host: str, token: str | None) -> None:
-    signer = Signer("eu-west-1", host)
+    signer = Signer("kinesis", "eu-west-1", host)
     for secret in ("secret", "rotated"):
         credentials = ReadOnlyCredentials("AKIDEXAMPLE", secret, token)
         for now in (*TIMES, *TIMES):  # over midnight and back: the kept key must not outlive its day
