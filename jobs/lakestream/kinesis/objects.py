@@ -26,12 +26,14 @@ STEP = 1 << 32
 
 _TWO_OF_A_LINE = re.compile(rb"\}[ \t\r]*\{")
 _BEHIND = re.compile(r"[ \t\r\n]*")
+_ANY_BYTES = "surrogateescape"
 _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 """Of numbers it makes none: Python's have 4,300 digits at most, JSON's any number."""
 
 
 def objects(text: bytes) -> Iterator[bytes]:
-    """The parts of a record: an object each; and, as one part, all from where there is none.
+    """The parts of a record: an object each; and, as one part, what is none, to its line's end or to the next line that
+    is objects.
 
     A part has one part: itself. There are no blanks around it. A record without any part is one.
     """
@@ -49,24 +51,57 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _one_by_one(text: bytes) -> Iterator[bytes]:
-    try:
-        rest = text.decode()
-    except UnicodeDecodeError:
-        yield text
-        return
-    if not (rest := rest.strip(_BLANKS.decode())):
+    rest = text.decode(errors=_ANY_BYTES).strip(_BLANKS.decode())
+    if not rest:
         yield text
     at = 0
     while at < len(rest):
-        try:
-            found, stop = _decode(rest, at)
-            is_object = isinstance(found, dict)
-        except (ValueError, RecursionError):
-            is_object = False
-        if not is_object:
-            stop = len(rest)
-        yield rest[at:stop].encode()
-        at = next(_BEHIND.finditer(rest, stop)).end()
+        stop = _object_end(rest, at)
+        if stop is None:
+            stop = _unusable_end(rest, at)
+        yield rest[at:stop].encode(errors=_ANY_BYTES).rstrip(_BLANKS)
+        at = _behind(rest, stop)
+
+
+def _object_end(text: str, at: int) -> int | None:
+    """The end of the object that begins there; None: there is none."""
+    try:
+        found, stop = _decode(text, at)
+        text[at:stop].encode()
+    except (ValueError, RecursionError):  # a UnicodeEncodeError is one
+        return None
+    return stop if isinstance(found, dict) else None
+
+
+def _unusable_end(text: str, at: int) -> int:
+    """Where that ends which is no object. What is indented may be part of one that was cut off, and is no event."""
+    end = _line_end(text, at)
+    if _is_whole(text[at:end].rstrip(_BLANKS.decode()).encode(errors=_ANY_BYTES)):
+        return end
+    while end < len(text):
+        start, end = end + 1, _line_end(text, end + 1)
+        if _is_objects(text[start:end]):
+            return start
+    return len(text)
+
+
+def _is_objects(line: str) -> bool:
+    """Whether a line is objects from its first character to its end."""
+    at: int | None = 0
+    while at is not None and at < len(line):
+        at = _object_end(line, at)
+        at = at and _behind(line, at)
+    return bool(at)
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _behind(text: str, at: int) -> int:
+    """The place of what comes behind blanks."""
+    return next(_BEHIND.finditer(text, at)).end()
 
 
 def parted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

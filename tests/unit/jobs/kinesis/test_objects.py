@@ -34,7 +34,9 @@ def test_each_object_is_a_part_however_they_are_written(written: list[tuple[str,
     assert found == [one for one, _ in written]
 
 
-PIECES = st.sampled_from(["{", "}", '{"a":1}', '{"a":', "[1]", "7", '"', "\n", " ", ",", "{}", "x", '{"a":{}}'])
+PIECES = st.sampled_from(
+    ["{", "}", '{"a":1}', '\n{"a":1}\n', '\n{"a":}\n', '{"a":', "[1]", "7", '"', "\n", " ", ",", "{}", "x", '{"a":{}}']
+)
 
 
 @given(st.lists(PIECES, max_size=9).map("".join).map(str.encode) | st.binary(max_size=9))
@@ -57,16 +59,28 @@ def test_nothing_is_lost_and_a_part_is_its_only_part(text: bytes) -> None:
             b'{"a":1}{"a":' + b"1" * 5000 + b'}{"a":-0.5e-9}',
             [b'{"a":1}', b'{"a":' + b"1" * 5000 + b"}", b'{"a":-0.5e-9}'],
         ),
-        (b'{"a":1}\n{"a":\n{"a":3}', [b'{"a":1}', b'{"a":\n{"a":3}']),
+        (b'{"a":1}\n{"a":\n{"a":3}\r\n{}{}', [b'{"a":1}', b'{"a":', b'{"a":3}', b"{}", b"{}"]),
+        (
+            b'{"a":1}\n{"a":[\n  {"b":1},\n  {"b":2}\n{"a":3}',
+            [b'{"a":1}', b'{"a":[\n  {"b":1},\n  {"b":2}', b'{"a":3}'],
+        ),
+        (b'x\n{"a":}\n{"a":}\n{"a":3}\n{"a":}', [b'x\n{"a":}\n{"a":}', b'{"a":3}', b'{"a":}']),
+        (b'{"a":}\n{"a":}\n{"a":3}\nx', [b'{"a":}', b'{"a":}', b'{"a":3}', b"x"]),
         (b'{"a":1}{"a":2', [b'{"a":1}', b'{"a":2']),
         (b'{"a":1},{"a":2}', [b'{"a":1},{"a":2}']),
-        (b'{"a":1}\n[2]\n{"a":3}', [b'{"a":1}', b'[2]\n{"a":3}']),
-        (b'{"a":1}\n\xff\n', [b'{"a":1}\n\xff\n']),
+        (b'{"a":1}\n[2]\n{"a":3}', [b'{"a":1}', b"[2]", b'{"a":3}']),
+        (b'{"a":1}\n\xff\n{"a":"\xff"}\n{"a":4}\n', [b'{"a":1}', b'\xff\n{"a":"\xff"}', b'{"a":4}']),
     ],
 )
 def test_what_is_no_object_is_a_part_too(text: bytes, parts: list[bytes]) -> None:
-    """A line, where all else looks like lines; or all the rest."""
+    """A line that looks like one, or all to the next line that is objects."""
     assert [*objects(text)] == parts
+
+
+@pytest.mark.parametrize("bad", [b'{"a":3', b'{"a":"cut', b"garbage", b"[3]", b"null", b'{"a":"\xff', b"\xff", b"}"])
+def test_a_line_that_is_no_object_takes_no_other_with_it(bad: bytes) -> None:
+    lines = [*[b'{"a":1}'] * 3, bad, *[b'{"a":2}'] * 5]
+    assert [*objects(b"\n".join(lines) + b"\n")] == lines
 
 
 def test_a_row_is_an_object_with_a_place_of_its_own() -> None:
