@@ -234,6 +234,11 @@ def landed(*, sql: bool, packed: bool = False, framed: bool = False) -> tuple[st
     return tuple(kind for kind in kinds if not packed or kind != TWO_VALUES)
 
 
+def is_unusable_line(record: Sent) -> bool:
+    """Whether it is a line, if not one of an object, of which nothing can be made."""
+    return record.fate is Fate.QUARANTINE and b"\n" not in record.data and record.data.strip() == record.data != b""
+
+
 def is_object(data: bytes) -> bool:
     """Whether it is the JSON of one object on a line, whatever is in it."""
     if not data.startswith(b"{") or b"\n" in data:

@@ -18,7 +18,7 @@ from chaos.events import Event, Events, Sent
 from chaos.frames import Frames
 from chaos.kpl import aggregate
 from chaos.ledger import Ledger, Put
-from chaos.poison import is_object, landed, poison
+from chaos.poison import is_object, is_unusable_line, landed, poison
 from chaos.resharding import shards_of
 from chaos.setting import Setting
 
@@ -156,9 +156,11 @@ class Producer:
         while left:
             size = self._chance.choice((1, 1, 2, 7))
             pack, left = left[:size], left[size:]
-            if size > 1 and is_object((unusable := self._poisoned(next(self._poisons))).data):
+            between = self._chance.choice(BETWEEN)
+            unusable = self._poisoned(next(self._poisons))
+            if size > 1 and (is_object(unusable.data) or (b"\n" in between and is_unusable_line(unusable))):
                 pack.insert(self._chance.randrange(len(pack) + 1), unusable)
-            data = self._chance.choice(BETWEEN).join(one.data for one in pack)
+            data = between.join(one.data for one in pack)
             puts.append(Put(pack[0].partition_key, data, tuple(pack), is_pack=len(pack) > 1))
         return puts
 
