@@ -186,7 +186,11 @@ def _without(document: Any, place: Sequence[int | str]) -> Any:
     return {name: _without(value, rest) if name == step else value for name, value in document.items()}
 
 
-_TOO_DEEP = "the document is nested too deeply; write what has at most 200 levels"
+_MOST_LEVELS = 200
+_TOO_DEEP = f"the document is nested too deeply; write what has at most {_MOST_LEVELS} levels"
+_MOST_VALUES = 5_000
+"""Of a document. An operator reads those of all namespaces, each once for each writer, and answers nobody meanwhile."""
+_TOO_LARGE = f"the document has more than {_MOST_VALUES:,} values, as of a template of a pod; write one with fewer"
 
 
 def _read(model: type[M], document: object) -> M:
@@ -195,7 +199,19 @@ def _read(model: type[M], document: object) -> M:
         text = json.dumps(document)
     except RecursionError as error:
         raise InvalidDocumentError([Problem("", _TOO_DEEP)]) from error
+    _require_readable(document)
     return model.model_validate_json(text, strict=True, by_alias=True, by_name=False)
+
+
+def _require_readable(document: object) -> None:
+    left, seen = [(document, 1)], 0
+    while left:
+        value, level = left.pop()
+        seen += 1
+        if level > _MOST_LEVELS or seen > _MOST_VALUES:
+            raise InvalidDocumentError([Problem("", _TOO_LARGE if level <= _MOST_LEVELS else _TOO_DEEP)])
+        below = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        left += ((one, level + 1) for one in below)
 
 
 def _validated(model: type[M], document: object, place: tuple[str, ...] = ()) -> M:

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-_QUANTITY = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?\s*", re.ASCII)
+_QUANTITY = re.compile(r" *[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})? *", re.ASCII)
+"""Go takes blanks around it, and no line's end."""
 _TOLD = """
 AWSElasticBlockStoreVolumeSource fsType partition=int readOnly=bool volumeID
 Affinity nodeAffinity=NodeAffinity podAffinity=PodAffinity podAntiAffinity=PodAntiAffinity

@@ -84,6 +84,10 @@ def test_an_invalid_field_is_named_with_what_to_do(case: dict[str, Any]) -> None
         ("[" * 1_000_000, "the document is not valid YAML: it is nested too deeply"),
         ("- " * 1_000_000, "the document is not valid YAML: it is nested too deeply"),
         (f"{VALID}x: {'[' * 250 + ']' * 250}", "the document is nested too deeply; write what has at most 200 levels"),
+        (
+            f"{VALID}x: [{'1, ' * 5_000}]",
+            "the document has more than 5,000 values, as of a template of a pod; write one with fewer",
+        ),
         (MUCH, "the document is not valid YAML in line 1, column 1: its aliases (*…) stand for too much"),
         ("&a [*a]", "the document is not valid YAML: Circular reference detected"),
         (

@@ -136,3 +136,17 @@ def test_sparks_configuration_may_not_have(key: str) -> None:
     with pytest.raises(InvalidDocumentError) as caught:
         _load(sparkConf={key: "1"})
     assert f"spec.kubernetes.sparkConf[{key}]: " in str(caught.value)
+
+
+@pytest.mark.parametrize("size", ["10Gi\n", "\n10Gi", "10Gi\t", "", ".", "10 Gi"])
+def test_an_amount_is_one_that_go_reads(size: str) -> None:
+    volumes = [{"name": "spill", "emptyDir": {"sizeLimit": size}}]
+    with pytest.raises(InvalidDocumentError, match=r"volumes\[0\]\.emptyDir\.sizeLimit.*must be an amount"):
+        _load(driver={"template": {"spec": {"volumes": volumes}}})
+
+
+def test_an_amount_of_many_digits_is_read_in_one_way() -> None:
+    """Of ten thousand, each of which would take as long as the last: the operator answers nobody meanwhile."""
+    sizes = [{"name": f"v{at}", "emptyDir": {"sizeLimit": "1" * 100_000 + "GB"}} for at in range(20)]
+    with pytest.raises(InvalidDocumentError, match="must be an amount"):
+        _load(driver={"template": {"spec": {"volumes": sizes}}})
