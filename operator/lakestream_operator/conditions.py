@@ -266,7 +266,8 @@ def phase(stream: Stream, findings: Findings) -> Phase:
     if findings.suspended:
         return Phase.SUSPENDED if situations <= {Situation.STOPPED} else Phase.SUSPENDING
     bad = [one for one in outcomes if troubled(one)]
-    if not situations or len(bad) == len(outcomes):
+    # What has failed again and again, and runs now, has not failed.
+    if not situations or (len(bad) == len(outcomes) and Situation.RUNNING not in situations):
         return Phase.FAILED
     if bad or findings.rolled_back or any(one.failing for one in findings.writers.values()):
         return Phase.DEGRADED

@@ -124,13 +124,18 @@ def decide_shards(
         return _said(None, text, replace(state, low_since=None, high_since=None))
     full = max(observed.bytes_per_second / SHARD_WRITE_BYTES, observed.records_per_second / SHARD_WRITE_RECORDS)
     current, share = observed.open_shards, full / observed.open_shards
-    wanted = min(max(math.ceil(full / _TARGET), limits.min), limits.max)
+    called_for = math.ceil(full / _TARGET)
+    wanted = min(max(called_for, limits.min), limits.max)
     low_since = (state.low_since or now) if share < _LOW and wanted < current else None
-    high_since = (state.high_since or now) if share > _HIGH and wanted > current else None
+    high_since = (state.high_since or now) if share > _HIGH and called_for > current else None
     state = replace(state, low_since=low_since, high_since=high_since)
     seen = f"{current} shard{'s are' if current != 1 else ' is'} {share:.0%} full"
-    grows = current < limits.min or (high_since is not None and now - high_since >= _UP_AFTER)
+    is_high = high_since is not None and now - high_since >= _UP_AFTER
+    grows = current < limits.min or (is_high and wanted > current)
     shrinks = current > limits.max or (low_since is not None and now - low_since >= _DOWN_AFTER)
+    if high_since is not None and wanted == current:
+        text = f"{seen}: {called_for} are called for, and shards.max is {limits.max}"
+        return _at_maximum(text, state) if is_high else _said(None, text, state)
     if not grows and not shrinks:
         return _said(None, f"{seen}: {_why_not(observed, share, wanted, state)}", state)
     if state.calls and now - state.calls[-1] < _PAUSE:
@@ -160,6 +165,13 @@ def _why_not(observed: StreamObservation, share: float, wanted: int, state: Shar
     if state.low_since is not None:
         return f"{wanted} would do, if it stays so for {_minutes(_DOWN_AFTER)}"
     return "that is right"
+
+
+def _at_maximum(explanation: str, state: ShardState) -> ShardDecision:
+    """Told by an event once: from within, nobody sees that those who write are throttled."""
+    event = Emit("ShardsAtMaximum", f"{explanation}; who writes more is throttled", warning=True)
+    events = () if state.told == event.reason else (event,)
+    return ShardDecision(None, replace(state, explanation=explanation, told=event.reason), events)
 
 
 def _minutes(span: timedelta) -> str:

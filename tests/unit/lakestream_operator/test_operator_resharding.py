@@ -56,6 +56,15 @@ def test_a_full_stream_grows_and_once_the_load_is_gone_shrinks() -> None:
     assert cluster.kinesis.resharded == [6, 3]
 
 
+def test_a_full_stream_that_may_not_grow_is_told_of() -> None:
+    cluster = _cluster(KinesisStream(open_shards=4, records_per_second=3_950), least=1, most=4)
+    cluster.advance(30 * MINUTE)
+    assert cluster.kinesis.resharded == []
+    said = "4 shards are 99% full: 6 are called for, and shards.max is 4"
+    assert cluster.status.shards == said
+    assert _told(cluster, "ShardsAtMaximum") == [f"{said}; who writes more is throttled"]
+
+
 def _fail_once(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, of: str, mood: Mood) -> list[Any]:
     """Have the first write of an order of the first writer's driver fail."""
     apply, failed = cluster.api.apply, list[Any]()

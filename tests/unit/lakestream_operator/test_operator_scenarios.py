@@ -1146,3 +1146,16 @@ def test_a_restart_that_is_asked_for_is_made_once() -> None:
     cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "2026-01-01"}
     cluster.advance(10 * MINUTE)
     assert [driver.exit for driver in cluster.started] == [(0, ""), None]
+
+
+def test_who_has_failed_again_and_again_and_runs_now_has_not_failed() -> None:
+    cluster = Cluster(lakestream(), behaviour=lambda _: behaviour)
+    behaviour = Behaviour.CRASHES
+    cluster.advance(MINUTE)
+    while cluster.status.writers[0].restarts < 3:
+        cluster.advance(MINUTE / 6)
+    behaviour = Behaviour.WELL
+    cluster.advance(3 * MINUTE)
+    said = {one.type: one.status for one in cluster.status.conditions}
+    assert (said[ConditionType.READY], said[ConditionType.DEGRADED]) == (ConditionStatus.TRUE, ConditionStatus.TRUE)
+    assert cluster.status.phase is Phase.DEGRADED
