@@ -140,6 +140,9 @@ class LoadRun:
         if environment.shape_class is not None:
             # Headless, Locust handles SIGTERM only when its shape has ended; until then it would just die.
             gevent.signal_handler(signal.SIGTERM, run._request_stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            # That one raises in whatever greenlet has the CPU, mostly a sender, which would be gone.
+            gevent.signal_handler(signal.SIGINT, gevent.getcurrent().throw, KeyboardInterrupt)
 
     @classmethod
     def of(cls, environment: Environment) -> LoadRun:
@@ -246,9 +249,10 @@ class LoadRun:
             return
         # First: who was given tokens hands in what they are for.
         self.pacer.stop()
+        began = time.monotonic()
         left = self.producer.drain(DRAIN_SECONDS)
         if left:
-            logger.warning("%d records are not settled after %.0f s, and are given up", left, DRAIN_SECONDS)
+            logger.warning("%d records are not settled after %.0f s, and are given up", left, time.monotonic() - began)
 
     def _stop(self, **_: Any) -> None:
         self._close()

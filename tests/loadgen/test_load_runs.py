@@ -50,6 +50,19 @@ def test_workers_share_the_load_and_write_what_their_ledgers_say(kinesis: LocalK
     assert 0 < verdict.acknowledged < 6_000
 
 
+def test_ctrl_c_ends_a_load_in_order_whoever_has_the_cpu(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    """At high rates that is a sender, mostly: without it, what it had under way would have had no outcome."""
+    status, output = run_load(
+        kinesis,
+        *("-f", str(Path(__file__).with_name("interrupted_locustfile.py"))),
+        *("--users", "4", "--events", "200", "--run-time", "60s", "--ledger", str(tmp_path)),
+    )
+    assert status == 0, output
+    assert "Traceback" not in output
+    outcomes = Counter(read_ledger(str(tmp_path))["outcome"].to_pylist())
+    assert outcomes == {Outcome.ACKNOWLEDGED: len(kinesis.records("orders"))}
+
+
 def test_a_load_that_cannot_write_its_ledger_says_only_that(kinesis: LocalKinesis, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     status, output = run_load(kinesis, "--users", "2", "--run-time", "2s", "--ledger", str(tmp_path / "file"))
