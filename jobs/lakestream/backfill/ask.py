@@ -91,10 +91,13 @@ def _require_few(count: int, what: str) -> None:
 
 
 def _require_new(store: LogStore, files: Sequence[Found]) -> None:
-    asked = {(part.path, part.etag): request for request in requests(store) for part in request.file_parts}
+    # An ETag is not its content: a copy, or an upload in parts, has another one.
+    asked = {part.path: (request, part.etag) for request in requests(store) for part in request.file_parts}
     for file in files:
-        if (before := asked.get((file.path, file.etag))) is not None:
+        if file.path in asked:
+            before, etag = asked[file.path]
+            since = "" if etag == file.etag else ", has changed since or was put there anew"
             raise RequestError(
-                f"{file.path} was asked for by {before} of {before.requested_at:%Y-%m-%d %H:%M} UTC, and the table "
-                "keeps every row: what was taken then would be there twice. If that is right, give --again"
+                f"{file.path} was asked for by {before} of {before.requested_at:%Y-%m-%d %H:%M} UTC{since}, and the "
+                "table keeps every row: what was taken then would be there twice. If that is right, give --again"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from base64 import b64encode
 from collections.abc import Callable
@@ -357,8 +358,12 @@ def test_a_table_that_keeps_every_row_takes_a_file_once(lake: Lake) -> None:
     assert "Give --again" in refused.replace("give", "Give")
     assert "backfill 2: " in lake.backfill(path, "--again", writer="json").stdout
     lake.committed(Taken(2, 1, 1), "json")
-    path.write_bytes(b'{"order_id":"another"}\n')
-    assert "backfill 3: " in lake.backfill(path, writer="json").stdout, "it is another file"
+    os.utime(path, (1, 1))  # as of a copy
+    assert "UTC, has changed since or was put there anew, and the table" in lake.refused(path, writer="json")
+    with path.open("ab") as file:
+        file.write(b'{"order_id":"another"}\n')
+    assert f"{path} was asked for by backfill 2 of " in lake.refused(path, writer="json")
+    assert "backfill 3: " in lake.backfill(path, "--again", writer="json").stdout
 
 
 def test_the_deletes_that_a_table_forgets_are_told(lake: Lake) -> None:
