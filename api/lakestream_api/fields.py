@@ -147,7 +147,7 @@ def _location(location: str) -> str:
         raise ValueError(f"{location!r} is not a location; give a folder as in s3a://bucket/folder")
     scheme = _SCHEME.match(folder)
     if scheme is None:
-        path = folder[2:] if folder.startswith("./") else folder.removeprefix("/")
+        path = _local(location, folder)
     elif scheme[1] in ("s3", "s3a"):
         bucket, _, path = folder.partition("://")[2].partition("/")
         if _BUCKET.fullmatch(bucket) is None:
@@ -165,6 +165,14 @@ def _location(location: str) -> str:
     if any(part in ("", ".", "..") for part in path.split("/")):
         raise ValueError(f"{location!r} has empty, '.' or '..' steps; write the folder out in full")
     return folder
+
+
+def _local(location: str, folder: str) -> str:
+    if folder.startswith(("~", "file:")):
+        raise ValueError(
+            f"{location!r} says what only shells know; write the folder out, as in /folder or file:///folder"
+        )
+    return folder[2:] if folder.startswith("./") else folder.removeprefix("/")
 
 
 def overlap(first: str, second: str) -> bool:

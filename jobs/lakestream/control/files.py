@@ -31,6 +31,9 @@ class JsonLinesProgress:
         line = progress.model_dump_json().encode() + b"\n"
         # Opened each time: once a batch it costs nothing, and a file that was moved away is begun anew.
         with self._path.open("ab", buffering=0) as file:
+            if not file.seekable():  # a pipe, or a terminal
+                file.write(line)
+                return
             size = file.tell()
             file.write(line if self._ends_a_line(size) else b"\n" + line)
         if size + len(line) > self._max_bytes:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -169,6 +170,8 @@ def local_conf(settings: SessionSettings, classes: str, archive: Path) -> dict[s
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.hadoop.fs.file.impl": LOCAL_FILES,
+        # Spark makes this folder, in that of whoever has started it, and nobody puts anything in.
+        "spark.sql.warehouse.dir": gettempdir(),
         # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
         "spark.sql.shuffle.partitions": "8",
         # One by one in quotes: there may be blanks in the path of the archive.

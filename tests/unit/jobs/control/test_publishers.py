@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import urllib.request
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -162,6 +164,16 @@ def test_a_publisher_that_fails_stops_neither_the_others_nor_the_engine(caplog: 
     assert len(memory.published) == 1
     assert "progress of batch 0" in caplog.text
     assert "disk full" in caplog.text
+
+
+def test_progress_goes_to_a_pipe_too() -> None:
+    reader, writer = os.pipe()
+    published = JsonLinesProgress(Path(f"/proc/self/fd/{writer}"))
+    for batch in range(2):
+        published.publish(progress(batch))
+    os.close(writer)
+    with open(reader, "rb") as lines:
+        assert [json.loads(line)["batch"] for line in lines] == [0, 1]
 
 
 def test_a_file_has_a_line_for_each_batch_over_restarts(tmp_path: Path) -> None:
