@@ -76,10 +76,7 @@ def run(comparison: Comparison, kept: Path) -> Results:
 def _session(scratch: Path, s3: S3Settings | None) -> Iterator[SparkSession]:
     # Before the JVM starts, whose workers inherit them. Whatever credentials the user has are of no use here.
     os.environ |= {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1"}
-    conf = {"spark.sql.warehouse.dir": str(scratch / "warehouse")}
-    spark = build_session(
-        SessionSettings("compare", CORES, _MEMORY, hudi=True, s3=s3, local_dir=scratch / "spark", conf=conf)
-    )
+    spark = build_session(SessionSettings("compare", CORES, _MEMORY, hudi=True, s3=s3, local_dir=scratch / "spark"))
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark

@@ -91,7 +91,6 @@ class Inspector:
                     cores=os.cpu_count() or 1,
                     hudi=True,
                     s3=self._s3 if LakePath.parse(self._hudi_location).scheme is Scheme.S3 else None,
-                    conf={"spark.sql.warehouse.dir": str(self._workspace.scratch / "warehouse")},
                 )
             )
 
