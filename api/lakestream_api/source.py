@@ -77,8 +77,8 @@ def _role(arn: str) -> str:
 def _endpoint(url: str) -> str:
     with suppress(ValueError):
         parts = urlsplit(url)
-        # To ask for the port is to look whether it is one.
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+        # To ask for the port is to look whether it is one. Blanks and line ends are left out by `urlsplit`, silently.
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "".join(url.split()) == url:
             return url.rstrip("/")
     raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4567")
 
