@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from subprocess import TimeoutExpired
 
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from lakestream.errors import AccessDeniedError, ExpressionError, LakeStreamError, SinkError
@@ -29,6 +31,11 @@ _AT_A_VALUE = re.compile(r"\n(?:\s+at java\.[^\n]*\n)*\s+at org\.apache\.spark\.
 
 _SHUT_DOWN = "cancelled because SparkContext was shut down"
 """What jobs in hand are told by a JVM that ends itself, as one does that is out of memory."""
+
+_GAVE_UP = 11
+"""Status of a JVM to which `spark.executor.maxNumFailures` executors were lost, by Spark's `SparkExitCode`."""
+_ENDS_IN = 5.0
+"""Seconds that a JVM may take to end, once it does not answer any more."""
 
 # py4j's whole text where its connection broke before the answer: while a method was called, or a class looked up, as
 # it does to tell what kind of exception it has been sent.
@@ -73,17 +80,13 @@ def spark_errors_in_our_words() -> Iterator[None]:
 
 def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamError:
     """The error that an executor raised, if it is one of ours; else the innermost cause that Spark tells of."""
-    ended = SinkError(
-        f"Spark's JVM has ended, killed or out of memory. {remedy.again}; if it happens again, raise "
-        f"{remedy.driver_memory}"
-    )
     if isinstance(error, Py4JNetworkError | ConnectionError):
-        return ended
+        return _ended(remedy)
     try:  # class and text are asked of the JVM
         did_not_start = isinstance(error, PySparkException) and error.getErrorClass() == "JAVA_GATEWAY_EXITED"
         text = str(error)
     except SPARK_ERRORS:
-        return ended
+        return _ended(remedy)
     if did_not_start:
         return SinkError(
             "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. "
@@ -94,7 +97,7 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):
             return kind(message.strip())
     if _SHUT_DOWN in text or _NO_ANSWER.fullmatch(text.strip()):
-        return ended
+        return _ended(remedy)
     found = list(_CAUSE.finditer(text))
     causes = [(one[1], one[2]) for one in found]
     # S3A's, with path and request; what is beneath it does not tell of what.
@@ -111,3 +114,22 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
         told = f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}"
         return ExpressionError(f"{told}{remedy.at_a_value}") if is_at_a_value else SinkError(told)
     return SinkError(f"a Spark job failed: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}")
+
+
+def _ended(remedy: Remedy) -> SinkError:
+    """Why there is no JVM any more."""
+    gateway = SparkContext._gateway
+    process = gateway.proc if gateway is not None else None
+    try:
+        status = process.wait(_ENDS_IN) if process is not None else None
+    except TimeoutExpired:
+        status = None
+    if status == _GAVE_UP:
+        return SinkError(
+            "Spark has given up: executor after executor has failed. Look at the logs and events of their pods while "
+            f"they start, and at the driver's log. {remedy.again} once they can"
+        )
+    return SinkError(
+        f"Spark's JVM has ended, killed or out of memory. {remedy.again}; if it happens again, raise "
+        f"{remedy.driver_memory}"
+    )

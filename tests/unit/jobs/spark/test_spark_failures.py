@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from types import SimpleNamespace
+
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 
 from lakestream.errors import AccessDeniedError, DataLossError, SinkError
@@ -197,3 +201,13 @@ def test_what_s3_denies_is_named_and_left_to_a_person() -> None:
 def test_what_can_be_done_is_what_can_be_done_by_whoever_started_spark(error: Exception, said: str) -> None:
     query = Remedy(again="Ask again", driver_memory="HEAP", executor_memory="EXECUTORS", rights="Look at the rights.")
     assert str(in_our_words(error, query)) == said
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(11, "Spark has given up: executor after executor has failed."), (137, "Spark's JVM has ended, killed or out of")],
+)
+def test_a_jvm_that_has_ended_tells_why_by_its_status(monkeypatch: pytest.MonkeyPatch, status: int, said: str) -> None:
+    with subprocess.Popen(["sh", "-c", f"exit {status}"]) as jvm:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=jvm))
+        assert str(in_our_words(ConnectionResetError(104, "Connection reset by peer"))).startswith(said)
