@@ -101,9 +101,7 @@ class World:
         self._create_stream()
         if setting.pushed:
             self.document["spec"]["writers"][0]["consumerArn"] = self._register()
-        data = Random(chance.randrange(2**32))
-        frames = Frames(Random(chance.randrange(2**32)), registry.register) if registry else None
-        self.producer = Producer(self.client, STREAM, data, kinesis.clock.now, self.batches, setting, frames)
+        self.producer = self._producer(chance)
 
     @property
     def driver(self) -> Driver | None:
@@ -215,6 +213,11 @@ class World:
             driver.end()
         self.calm()
         self._story.close()
+
+    def _producer(self, chance: Random) -> Producer:
+        data, encodings = Random(chance.randrange(2**32)), Random(chance.randrange(2**32))
+        frames = Frames(encodings, self.registry.register) if self.registry else None
+        return Producer(self.client, STREAM, data, self.kinesis.clock.now, self.batches, self.setting, frames)
 
     def _create_stream(self) -> None:
         if not self.setting.auto:
