@@ -91,4 +91,6 @@ class Leftovers:
 
     def _is_left(self, path: str, committed: Mapping[int, Set[str]]) -> bool:
         name = self._pattern.fullmatch(path)
-        return name is not None and path not in committed.get(int(name["batch"]), {path})
+        if name is None or not all("=" in folder for folder in path.split("/")[:-1]):
+            return False  # a batch writes to folders of partitions alone: what is elsewhere, somebody has put there
+        return path not in committed.get(int(name["batch"]), {path})

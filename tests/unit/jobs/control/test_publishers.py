@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -173,7 +174,30 @@ def test_progress_goes_to_a_pipe_too() -> None:
         published.publish(progress(batch))
     os.close(writer)
     with open(reader, "rb") as lines:
-        assert [json.loads(line)["batch"] for line in lines] == [0, 1]
+        assert [json.loads(lines.readline())["batch"] for _ in range(2)] == [0, 1]
+
+
+def test_who_reads_a_named_pipe_reads_on(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "progress")
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit((tmp_path / "progress").read_bytes)
+        published = JsonLinesProgress(tmp_path / "progress")
+        for batch in range(2):
+            published.publish(progress(batch))
+            assert not reading.done()
+        del published
+        assert reading.result(timeout=60).count(b"\n") == 2
+
+
+def test_a_file_that_is_full_is_renamed_and_not_a_link_to_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    link = tmp_path / "progress"
+    link.symlink_to("data/progress")
+    published = JsonLinesProgress(link, max_bytes=10)
+    for batch in range(2):
+        published.publish(progress(batch))
+    assert link.is_symlink()
+    assert {path.name for path in (tmp_path / "data").iterdir()} == {"progress.1"}
 
 
 def test_a_file_has_a_line_for_each_batch_over_restarts(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ def test_they_are_removed_once_their_batch_is_committed(folder: Path) -> None:
     assert there(folder) == {KEPT, *OTHERS}
 
 
+@pytest.mark.parametrize("elsewhere", ["_backup", ".trash", "backup", "dt=a/backup"])
+def test_what_somebody_has_put_elsewhere_is_his(folder: Path, elsewhere: str) -> None:
+    """It may be the only copy of a partition that was moved away."""
+    moved = folder / elsewhere / KEPT
+    moved.parent.mkdir(parents=True)
+    (folder / KEPT).rename(moved)
+    left = leftovers_of(folder, {7: frozenset({KEPT})})
+    left.tend()
+    left.close()
+    assert there(folder) == {f"{elsewhere}/{KEPT}", *OTHERS}
+
+
 def test_those_of_an_earlier_driver_are_removed_at_the_start(folder: Path) -> None:
     left = leftovers_of(folder, {6: frozenset(), 7: frozenset({KEPT})})
     left.tend()
