@@ -1,5 +1,6 @@
 """Types of single fields: names, locations, columns, SQL."""
 
+import os
 import re
 from typing import Annotated
 
@@ -183,7 +184,9 @@ def overlap(first: str, second: str) -> bool:
 
 def comparable(location: str) -> str:
     """What begins with that of another location if it is that one, or lies in it (s3 and s3a are the same)."""
-    return location.replace("s3a://", "s3://", 1).removeprefix("file://").removeprefix("./") + "/"
+    if location.startswith(("s3:", "s3a:")):
+        return location.replace("s3a://", "s3://", 1) + "/"
+    return os.path.abspath(location.removeprefix("file://")) + "/"
 
 
 def _columns(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -77,8 +77,11 @@ def _role(arn: str) -> str:
 def _endpoint(url: str) -> str:
     with suppress(ValueError):
         parts = urlsplit(url)
-        # To ask for the port is to look whether it is one. Blanks and line ends are left out by `urlsplit`, silently.
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "".join(url.split()) == url:
+        # To ask for the port is to look whether it is one. What `urlsplit` leaves out silently, as line ends, is not in
+        # the URL that is asked; nor are a path and a user.
+        bare = f"{parts.scheme}://{parts.netloc}".lower()
+        is_all = url.lower().rstrip("/") == bare and "@" not in bare
+        if is_all and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return url.rstrip("/")
     raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4567")
 

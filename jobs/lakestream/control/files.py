@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import weakref
 from pathlib import Path
 
@@ -22,11 +24,10 @@ class JsonLinesProgress:
 
     def __init__(self, path: Path, max_bytes: int = 64 << 20) -> None:
         try:
-            with path.open("ab", buffering=0) as file:
-                # A pipe stays open: to who reads it, it would have ended.
-                self._pipe = None if file.seekable() else os.dup(file.fileno())
+            self._pipe = _pipe(path)
         except OSError as error:
-            raise SettingsError(f"--progress-file {path} cannot be written: {error.strerror}") from error
+            why = "nobody reads this pipe" if error.errno == errno.ENXIO else error.strerror
+            raise SettingsError(f"--progress-file {path} cannot be written: {why}") from error
         if self._pipe is not None:
             weakref.finalize(self, os.close, self._pipe)
         self._path = path
@@ -35,16 +36,13 @@ class JsonLinesProgress:
     def publish(self, progress: Progress) -> None:
         line = progress.model_dump_json().encode() + b"\n"
         if self._pipe is not None:
-            with open(self._pipe, "wb", closefd=False) as pipe:
-                pipe.write(line)
+            os.write(self._pipe, line)
             return
         # Opened each time: once a batch it costs nothing, and a file that was moved away is begun anew.
         with self._path.open("ab", buffering=0) as file:
             size = file.tell()
             file.write(line if self._ends_a_line(size) else b"\n" + line)
-        if size + len(line) > self._max_bytes:
-            # The file itself, and not a link to it, as /dev/stdout is one.
-            own = self._path.resolve()
+        if size + len(line) > self._max_bytes and (own := _own(self._path)) is not None:
             own.replace(own.with_name(f"{own.name}.1"))
 
     def _ends_a_line(self, size: int) -> bool:
@@ -54,6 +52,29 @@ class JsonLinesProgress:
         with self._path.open("rb") as file:
             file.seek(size - 1)
             return file.read(1) == b"\n"
+
+
+def _pipe(path: Path) -> int | None:
+    """Of what is no file, a descriptor that stays open: to who reads a pipe, it would have ended. It waits for nobody:
+    what a reader has no room for, it does not get, which is an error of `publish`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _own(path: Path) -> Path | None:
+    """The file that a link leads to; None: that of a process, whose name follows it."""
+    while not path.is_relative_to("/proc"):
+        if not path.is_symlink():
+            return path
+        path = path.parent / path.readlink()
+    return None
 
 
 def read_progress(path: Path) -> list[Progress]:

@@ -119,7 +119,10 @@ def _endpoint(service: Service, session: Session, region: str, endpoint: str | N
         client = session.create_client(service.name, region_name=region, endpoint_url=endpoint)
         url = str(client.meta.endpoint_url).rstrip("/") + "/"
         client.close()
-        _ = urlsplit(url).port  # which botocore takes as it is, and fails where it is none
+        parts = urlsplit(url)
+        _ = parts.port  # which botocore takes as it is, and fails where it is none
+        if parts.path != "/" or "@" in parts.netloc:
+            raise ValueError("its URL has more than a host and a port")
     except (BotoCoreError, ValueError) as error:
         name = service.name.capitalize()
         raise SettingsError(f"no endpoint for {name} in region {region!r}: {error}") from error

@@ -122,7 +122,11 @@ def test_a_token_that_has_just_run_out_is_no_denial(ask_at: Callable[..., Ask]) 
         assert ask_at(url, 60.0)(VERSION) == SchemaVersion("AVRO", ORDER)
 
 
-@pytest.mark.parametrize("url", ["localhost:5000", "glue", "http://127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:5000", "glue", "http://127.0.0.1:99999", "http://127.0.0.1:9/glue", "http://me:secret@127.0.0.1:9"],
+)
 def test_an_endpoint_that_is_none_is_told(ask_at: Callable[..., Ask], url: str) -> None:
-    with pytest.raises(SettingsError, match="no endpoint for Glue in region 'eu-west-1'"):
+    with pytest.raises(SettingsError, match="no endpoint for Glue in region 'eu-west-1'") as told:
         ask_at(url)
+    assert "secret" not in str(told.value)

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -179,14 +178,37 @@ def test_progress_goes_to_a_pipe_too() -> None:
 
 def test_who_reads_a_named_pipe_reads_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "progress")
-    with ThreadPoolExecutor() as pool:
-        reading = pool.submit((tmp_path / "progress").read_bytes)
+    with open(os.open(tmp_path / "progress", os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as reader:
         published = JsonLinesProgress(tmp_path / "progress")
         for batch in range(2):
+            assert reader.read() is None, "nothing yet, and not the end"
             published.publish(progress(batch))
-            assert not reading.done()
+            assert reader.read() == progress(batch).model_dump_json().encode() + b"\n"
         del published
-        assert reading.result(timeout=60).count(b"\n") == 2
+        assert reader.read() == b""
+
+
+def test_a_pipe_that_nobody_reads_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "progress")
+    with pytest.raises(SettingsError, match="progress cannot be written: nobody reads this pipe"):
+        JsonLinesProgress(tmp_path / "progress")
+    with open(os.open(tmp_path / "progress", os.O_RDONLY | os.O_NONBLOCK), "rb"):
+        published = JsonLinesProgress(tmp_path / "progress")
+        with pytest.raises(BlockingIOError):
+            [*map(published.publish, map(progress, range(10_000)))]
+    with pytest.raises(BrokenPipeError):
+        published.publish(progress(0))
+
+
+def test_a_file_of_a_process_is_not_renamed(tmp_path: Path) -> None:
+    """As /dev/stdout > progress: its name would follow the file."""
+    with (tmp_path / "progress").open("ab") as file:
+        (tmp_path / "stdout").symlink_to(f"/proc/self/fd/{file.fileno()}")
+        published = JsonLinesProgress(tmp_path / "stdout", max_bytes=10)
+        for batch in range(3):
+            published.publish(progress(batch))
+    assert {path.name for path in tmp_path.iterdir()} == {"progress", "stdout"}
+    assert [one.batch for one in read_progress(tmp_path / "progress")] == [0, 1, 2]
 
 
 def test_a_file_that_is_full_is_renamed_and_not_a_link_to_it(tmp_path: Path) -> None:
