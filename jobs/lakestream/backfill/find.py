@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,13 +74,13 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
             name is none that a local store tells.
         StorageError, StorageUnavailableError: of the store.
     """
-    path = place.path
-    if path == not_in or str(path).startswith(f"{not_in}/"):
-        raise RequestError(f"{path} is in the very table that the files are to be taken into")
+    path = _own(place.path)
+    place = replace(place, path=path)
+    _require_outside(path, not_in)
     if path.scheme is Scheme.FOLDER:
         _require_listable(path)
     listed = [*_listed(place)]
-    files = [_found(place, meta) for name, meta in listed if not _is_hidden(name)]
+    files = _once(_found(place, meta) for name, meta in listed if not _is_hidden(name))
     if not files:
         is_pattern = any(char in path.key for char in "*?[")
         pattern = "; a pattern is filled in by the shell, which found nothing for it" if is_pattern else ""
@@ -97,7 +98,29 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
             f"{path} is part of a Hudi table, whose files hold rows of the past as well. Write out what the table has "
             "now: lakestream query TABLE -o parquet > rows.parquet; and take that with --rows"
         )
+    for one in files:
+        _require_outside(one.place.path, not_in)
     return files
+
+
+def _own(path: LakePath) -> LakePath:
+    """Of this machine without symbolic links: a file by two names would be taken twice."""
+    return path if path.scheme is not Scheme.FOLDER else LakePath.parse(os.path.realpath(str(path)))
+
+
+def _once(files: Iterable[Found]) -> list[Found]:
+    """Files by their own names, each once; with the folders of the first that leads to it."""
+    found: dict[str, Found] = {}
+    for one in files:
+        own = replace(one, place=replace(one.place, path=_own(one.place.path)))
+        found.setdefault(own.path, own)
+    return [*found.values()]
+
+
+def _require_outside(path: LakePath, table: LakePath) -> None:
+    own = _own(table)
+    if path == own or str(path).startswith(f"{own}/"):
+        raise RequestError(f"{path} is in the very table that the files are to be taken into")
 
 
 def _require_listable(place: LakePath) -> None:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 
 from lakestream.backfill import ask, cut, find
 from lakestream.backfill.find import _listed
+from lakestream.errors import RequestError
 from lakestream.log import ObstoreLogStore, Request, current_request
 from lakestream.main import app
 from lakestream.model import BatchCommit, FileEntry, FilePart, Format, SinkCommit, Taken
@@ -364,6 +365,28 @@ def test_a_table_that_keeps_every_row_takes_a_file_once(lake: Lake) -> None:
         file.write(b'{"order_id":"another"}\n')
     assert f"{path} was asked for by backfill 2 of " in lake.refused(path, writer="json")
     assert "backfill 3: " in lake.backfill(path, "--again", writer="json").stdout
+
+
+def test_a_file_is_taken_once_by_whatever_name(lake: Lake) -> None:
+    path = lake.put("2026-01-31.jsonl")
+    path.with_name("latest.jsonl").symlink_to(path.name)
+    lake.backfill(path.parent, writer="json")
+    assert [part.path for part in lake.parts("json")] == [str(path)]
+    lake.committed(Taken(1, 1, 1), "json")
+    assert f"{path} was asked for by backfill 1" in lake.refused(path.with_name("latest.jsonl"), writer="json")
+
+
+def test_the_table_that_is_written_is_refused_by_whatever_name(lake: Lake) -> None:
+    written = lake.folder / "table" / "dt=a" / "b000000000000-00000-5e0c11aa.json"
+    written.parent.mkdir(parents=True)
+    written.write_bytes(b'{"order_id":"a"}\n')
+    archive = lake.put("a.json").parent
+    (archive / "b.json").symlink_to(written)
+    (lake.folder / "link").symlink_to("table")
+    for path in (archive, archive / "b.json", lake.folder / "link"):
+        place = StoreSettings(LakePath.parse(str(path)), S3Settings("eu-west-1"))
+        with pytest.raises(RequestError, match="in the very table"):
+            find.find_files(place, LakePath.parse(str(lake.folder / "table")))
 
 
 def test_the_deletes_that_a_table_forgets_are_told(lake: Lake) -> None:
