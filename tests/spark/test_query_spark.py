@@ -17,13 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import Result
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from typer.testing import CliRunner
 
 from hudi_orders import Order, opened, ref, rows_of, upserts
 from lab.driver import small_cluster
 from lakestream.main import app
 from lakestream.query import hudi_spark
-from lakestream.query.hudi_spark import HudiSpark, _comparable
+from lakestream.query.hudi_spark import HudiSpark, _comparable, _field
 from lakestream.query.images import AFTER, BEFORE
 from lakestream_api import TableType
 from quick_spark import quick
@@ -148,6 +149,31 @@ def test_a_microsecond_in_a_map_is_a_change(spark: SparkSession) -> None:
         rows = spark.sql(f"SELECT struct({one} AS m) AS {BEFORE}, struct({after} AS m) AS {AFTER}")
         own = rows.schema[AFTER].dataType.fields
         assert rows.where(~_comparable(BEFORE, own).eqNullSafe(_comparable(AFTER, own))).count() == changes
+
+
+def test_a_row_of_before_is_as_one_of_now(spark: SparkSession) -> None:
+    """Fields that have changed places since were swapped, those that came failed; floats were other doubles."""
+    rows = spark.sql(
+        """SELECT named_struct('net', 1, 'gross', 2) AS price, CAST(NULL AS STRUCT<net: INT>) AS none, 0.1F AS f,
+        array(named_struct('a', 0.1F)) AS many, map('k', named_struct('x', 1, 'y', 2)) AS by, 7 AS same"""
+    )
+    has = {field.name: field.dataType for field in rows.schema}
+    wanted = spark.sql(
+        """SELECT CAST(NULL AS STRUCT<gross: BIGINT, vat: INT, net: INT>) AS price,
+        CAST(NULL AS STRUCT<net: INT>) AS none, 1D AS f, array(named_struct('a', 1D)) AS many,
+        map('k', named_struct('y', 1, 'x', 2)) AS by, 7 AS same, 1 AS came"""
+    ).schema
+    found = rows.select(*(_field(sf.col, has, one) for one in wanted))
+    assert found.first().asDict(recursive=True) == {
+        "price": {"gross": 2, "vat": None, "net": 1},
+        "none": None,
+        "f": 0.1,
+        "many": [{"a": 0.1}],
+        "by": {"k": {"y": 2, "x": 1}},
+        "same": 7,
+        "came": None,
+    }
+    assert [one.dataType.simpleString() for one in found.schema] == [one.dataType.simpleString() for one in wanted]
 
 
 def test_texts_are_what_they_are(table: str, ask: Callable[..., Result]) -> None:

@@ -179,6 +179,12 @@ def test_times_in_milliseconds_are_times_or_null_whatever_they_are(spark: SparkS
         ("SELECT nope(id) FROM events", "spec.transform: .*nope"),
         ("SELECT * FROM orders", "spec.transform: .*orders"),
         ("SELECT id, n AS ID FROM events", "spec.transform: its output has column ID twice"),
+        (
+            "SELECT id, n AS _LakeStream_rank FROM events",
+            "spec.transform: its output has column _LakeStream_rank",
+        ),
+        ("SELECT id, make_interval(n) AS p FROM events", "spec.transform: column p is an interval of months, days and"),
+        ("SELECT id, array(make_interval(n)) AS p FROM events", "spec.transform: column p is an interval of months"),
         ("DROP TABLE events", "spec.transform: write one SELECT"),
         ("INSERT INTO events SELECT * FROM events", "spec.transform: write one SELECT"),
         ("CREATE TABLE x AS SELECT * FROM events", "spec.transform: write one SELECT"),

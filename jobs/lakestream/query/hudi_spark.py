@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,17 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DayTimeIntervalType, StructField, YearMonthIntervalType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
 
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.history import Version
@@ -116,7 +126,7 @@ class HudiSpark:
             conf={"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"},
         )
         remedy = _ON_CLUSTER if self._run.on_cluster else _HERE
-        with self._folder.reading(self._oldest), _spark_errors(remedy):
+        with self._folder.reading(self._oldest), _spark_errors(remedy, statement):
             spark = build_session(session)
             try:
                 answer = _told(self._selected(spark, statement))
@@ -202,11 +212,38 @@ def _require_query(spark: SparkSession, statement: str) -> None:
 
 def _numbered(rows: DataFrame, own: Sequence[StructField], image: str) -> DataFrame:
     """Each row as one value, with the columns of the table as it is now, by key and number (see `net_changes`)."""
-    has = set(rows.columns)
-    values = [(sf.col(one.name) if one.name in has else sf.lit(None)).cast(one.dataType).alias(one.name) for one in own]
+    has = {field.name: field.dataType for field in rows.schema}
+    values = [_field(sf.col, has, one) for one in own]
     number = sf.row_number().over(Window.partitionBy(KEY, PARTITION).orderBy(SEQUENCE)).alias("n")
     more = [sf.col(COMMIT_TIME).alias(INSTANT)] if image == AFTER else []
     return rows.select(KEY, PARTITION, number, sf.struct(*values).alias(image), *more)
+
+
+def _field(column: Callable[[str], Column], has: Mapping[str, DataType], wanted: StructField) -> Column:
+    """A column, or a field of a struct, as it is now; null where there was none."""
+    name = wanted.name
+    if name not in has:
+        return sf.lit(None).cast(wanted.dataType).alias(name)
+    return _as(column(name), has[name], wanted.dataType).alias(name)
+
+
+def _as(column: Column, has: DataType, wanted: DataType) -> Column:
+    """A value of one type as one of another that it was evolved to. Spark casts structs by the places of their fields,
+    and floats by their bits, of which Hudi takes the digits."""
+    if has == wanted:
+        return column
+    match has, wanted:
+        case StructType(), StructType():
+            fields = {field.name: field.dataType for field in has.fields}
+            made = sf.struct(*(_field(column.getField, fields, one) for one in wanted.fields))
+            return sf.when(column.isNotNull(), made)
+        case ArrayType(), ArrayType():
+            return sf.transform(column, lambda one: _as(one, has.elementType, wanted.elementType))
+        case MapType(), MapType() if has.keyType == wanted.keyType:
+            return sf.transform_values(column, lambda _, one: _as(one, has.valueType, wanted.valueType))
+        case FloatType(), DoubleType():
+            column = column.cast("string")
+    return column.cast(wanted)
 
 
 def _comparable(image: str, own: Sequence[StructField]) -> Column:
@@ -221,10 +258,12 @@ def _comparable(image: str, own: Sequence[StructField]) -> Column:
 
 
 @contextmanager
-def _spark_errors(remedy: Remedy) -> Iterator[None]:
+def _spark_errors(remedy: Remedy, statement: str | None) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
+        if statement is None:
+            raise UnreadableError(str(in_our_words(error, remedy))) from error
         raise SqlError(f"--sql: {str(error).splitlines()[0]}. The table is called {TABLE} there") from error
     except SPARK_ERRORS as error:
         raise UnreadableError(str(in_our_words(error, remedy))) from error

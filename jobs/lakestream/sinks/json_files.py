@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from isal import igzip_lib
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, BooleanType, MapType, NumericType, StringType, StructType
 
 from lakestream.errors import SettingsError
 from lakestream.faults import reach
@@ -28,7 +28,7 @@ from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.leftovers import Leftovers
 from lakestream.sinks.objects import discard_unfinished, folders_of, object_name, write_objects
 from lakestream.sinks.partitions import first_reason, partition_refusals
-from lakestream.sinks.structs import require_structs
+from lakestream.sinks.structs import parts_of, require_structs
 from lakestream.spark.parse import quoted
 from lakestream.storage import StoreSettings
 
@@ -40,7 +40,7 @@ _TIMES = """map(
     'timestampNTZFormat', "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 )"""
 """Spark's default writes milliseconds only."""
-_LINE = "_line"
+_LINE = "_lakestream_line"
 
 _NAME_BYTES = 64
 """That the name of an object takes in a path, at most."""
@@ -147,11 +147,19 @@ class JsonSink:
         for column in self._settings.partition_by:
             if column not in types:
                 raise SettingsError(f"json.partitionBy: there is no column {column}; there are {', '.join(types)}")
-            if isinstance(types[column], StructType | ArrayType | MapType):
+            if isinstance(types[column], StructType | ArrayType | MapType | BinaryType):
                 raise SettingsError(f"json.partitionBy: column {column} is a {types[column].simpleString()}")
         if len(types) == len(self._settings.partition_by):
             raise SettingsError("json.partitionBy: all columns are in it, which leaves none for the lines")
         require_structs(output)
+        for part in parts_of(output):
+            key = part.type.keyType if isinstance(part.type, MapType) else None
+            # Of others Spark writes what it has for itself: days, microseconds, the address of an array.
+            if key is not None and not isinstance(key, StringType | NumericType | BooleanType):
+                raise SettingsError(
+                    f"column {part.path}: a map with keys of type {key.simpleString()}, which are texts in JSON; have "
+                    "spec.transform make texts of them, by transform_keys and CAST"
+                )
 
     def find(self, ref: BatchRef) -> SinkCommit | None:
         """Always None: writing a batch again is the cheapest way to know that it is there."""

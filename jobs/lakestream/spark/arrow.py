@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 
+from lakestream.spark.parse import quoted
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -28,5 +30,5 @@ def map_in_arrow(frame: DataFrame, task: Task, schema: StructType | str) -> Data
         schema: of the rows that it makes.
     """
     made = UserDefinedFunction(task, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = made(*(frame[name] for name in frame.columns))
+    column = made(*(frame[quoted(name)] for name in frame.columns))
     return DataFrame(frame._jdf.pythonMapInArrow(column._jc.expr(), False), frame.sparkSession)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -38,6 +39,9 @@ FAILS = "spec.transform or deleteWhen fails"
 
 _ROUNDS = 5
 """That records are looked for: where one is gone, a window has another in its place, at which SQL may fail as well."""
+
+_INTERVAL = re.compile(r"\binterval\b(?! [a-z])")
+"""Of months, days and seconds, which have no order; those of days to seconds or years to months are told with these."""
 
 _WHY = "_lakestream_refusal"
 _DELETES = "_lakestream_deletes"
@@ -132,9 +136,10 @@ class Pipeline:
         if sql is not None:
             require_query(spark, sql)
         rows = transform(good_events(spark.createDataFrame([], events_schema(schema))), sql)
+        _require_known(rows)
         if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
             raise SchemaError(f"spec.transform: {reason}")
-        _require_distinct(rows.columns)
+        _require_names(rows.columns)
         return cls(
             schema=schema,
             sql=sql,
@@ -258,9 +263,21 @@ def _as_record(refused: DataFrame) -> DataFrame:
     return refused.select(content.cast("binary").alias("data"), sf.col(_WHY).alias("_reason"))
 
 
-def _require_distinct(columns: list[str]) -> None:
+def _require_known(rows: DataFrame) -> None:
+    """Check that PySpark knows the type of each column."""
+    for field in rows._jdf.schema().fields():
+        if _INTERVAL.search(field.dataType().simpleString()):
+            raise SchemaError(
+                f"spec.transform: column {field.name()} is an interval of months, days and seconds, as no table has: "
+                "CAST it AS STRING, or make one of days or of months of it"
+            )
+
+
+def _require_names(columns: list[str]) -> None:
     seen: set[str] = set()
     for name in columns:
+        if name.lower().startswith("_lakestream_"):
+            raise SchemaError(f"spec.transform: its output has column {name}; names that begin so are LakeStream's own")
         if name.lower() in seen:
             raise SchemaError(f"spec.transform: its output has column {name} twice; rename or drop one")
         seen.add(name.lower())

@@ -20,7 +20,7 @@ def batches(*rows: tuple[str, str | None], size: int = 2) -> Iterator[pa.RecordB
     for start in range(0, len(rows), size):
         part = rows[start : start + size]
         yield pa.RecordBatch.from_pydict(
-            {"_line": pa.array([r[0] for r in part]), "dt": pa.array([r[1] for r in part], pa.string())}
+            {"_lakestream_line": pa.array([r[0] for r in part]), "dt": pa.array([r[1] for r in part], pa.string())}
         )
 
 
@@ -39,7 +39,7 @@ def test_text_is_the_slice_of_the_arrays_own_buffer() -> None:
 
 def test_one_file_without_partitions() -> None:
     rows = batches(("1\n", None), ("2\n", None), ("3\n", None))
-    files = list(task_files(REF, (), Compression.NONE, 3, (batch.select(["_line"]) for batch in rows)))
+    files = list(task_files(REF, (), Compression.NONE, 3, (batch.select(["_lakestream_line"]) for batch in rows)))
     ((entry, content),) = files
     assert (entry.path, entry.rows, entry.bytes, entry.partition) == ("b000000000012-00003-5e0c11aa.json", 3, 6, "")
     assert bytes(content) == b"1\n2\n3\n"
@@ -57,7 +57,7 @@ def test_a_file_for_each_partition_with_its_rows_in_order() -> None:
 
 def test_two_partition_columns() -> None:
     batch = pa.RecordBatch.from_pydict(
-        {"_line": ["1\n", "2\n", "3\n"], "a": ["x", "x", None], "b": ["1", "2", "1"]},
+        {"_lakestream_line": ["1\n", "2\n", "3\n"], "a": ["x", "x", None], "b": ["1", "2", "1"]},
     )
     files = plain(task_files(REF, ("a", "b"), Compression.NONE, 0, iter([batch])))
     assert {path.rsplit("/", 1)[0]: content for path, content in files.items()} == {
@@ -90,7 +90,7 @@ def test_a_file_of_several_zstd_frames_is_one_file() -> None:
 def test_a_task_without_rows_has_no_file() -> None:
     assert list(task_files(REF, (), Compression.GZIP, 0, iter([]))) == []
     assert list(task_files(REF, (), Compression.GZIP, 0, batches(("1\n", None)))) != []
-    empty = pa.RecordBatch.from_pydict({"_line": pa.array([], pa.string())})
+    empty = pa.RecordBatch.from_pydict({"_lakestream_line": pa.array([], pa.string())})
     assert list(task_files(REF, (), Compression.GZIP, 0, iter([empty]))) == []
 
 

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+)
 
 from lakestream.errors import SettingsError
 from lakestream.sinks.json_files import JsonSettings, JsonSink
@@ -28,6 +42,25 @@ def test_json_files_have_none_of_them(type: DataType, said: str) -> None:
     sink = JsonSink(JsonSettings(StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))))
     with pytest.raises(SettingsError, match=said):
         sink.prepare(StructType().add("id", LongType()).add("new", type))
+
+
+@pytest.mark.parametrize("key", [BinaryType(), DateType(), TimestampType(), StructType().add("a", LongType())])
+def test_keys_of_maps_in_json_are_texts(key: DataType) -> None:
+    """Spark writes the days since 1970, or the address of an array, which is another one each time."""
+    sink = JsonSink(JsonSettings(StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))))
+    said = rf"column in\.map: a map with keys of type {re.escape(key.simpleString())}, which are texts in JSON"
+    with pytest.raises(SettingsError, match=said):
+        sink.prepare(StructType().add("in", StructType().add("map", MapType(key, LongType()))))
+    for harmless in (StringType(), LongType(), DecimalType(9, 2), BooleanType()):
+        sink.prepare(StructType().add("map", MapType(harmless, LongType())))
+
+
+def test_json_has_no_folders_of_bytes() -> None:
+    """Which may be no text."""
+    place = StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))
+    sink = JsonSink(JsonSettings(place, partition_by=("b",)))
+    with pytest.raises(SettingsError, match=r"json\.partitionBy: column b is a binary"):
+        sink.prepare(StructType().add("id", LongType()).add("b", BinaryType()))
 
 
 def test_fields_of_two_structs_may_have_one_name() -> None:
