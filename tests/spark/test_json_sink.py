@@ -133,6 +133,13 @@ def test_what_is_fetched_is_counted_by_shard(fetch: Fetch) -> None:
     assert fetched.arrivals[-1] == fetched.shards[0].last_arrival
 
 
+def test_partitions_have_any_name(lake: Lake, fetch: Fetch) -> None:
+    rows = fetch("SELECT id, n AS `a.b`, n + 1 AS `_line`, n + 2 AS `c``d` FROM events", [TASKS[2]]).rows
+    commit = sink(lake, "a.b", "_line", "c`d").write(REF, rows, replay=False)
+    assert [entry.path.rpartition("/")[0] for entry in commit.files] == ["a.b=4/_line=5/c`d=6"]
+    assert lake.lines() == [{"id": "d"}]
+
+
 def test_what_executors_found_is_known_also_of_ranges_that_are_read_again(
     spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Callable[..., Any], tmp_path: Path
 ) -> None:
