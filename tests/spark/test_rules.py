@@ -50,7 +50,7 @@ RECORDS = [
     framed(UUID(int=7), b'{"id":"a","new":1}'),
     framed(UUID(int=7), b"\x02a"),
 ]
-KNOWN = {7: "b0c780d50be744f0"}
+KNOWN = {8: "b0c780d50be744f0"}
 """What the records become, by version of the rules."""
 MICROS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 

@@ -29,6 +29,7 @@ from lakestream.spark.parse import (
 )
 from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.transform import VIEW, is_by_row, require_query, takes, transform
+from lakestream.spark.utf8 import not_texts
 
 Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
@@ -145,7 +146,7 @@ class Pipeline:
             sql=sql,
             output=rows.schema,
             is_by_row=sql is None or is_by_row(rows),
-            refusal=None if guard is None else guard(rows.schema),
+            refusal=_first(None if guard is None else guard(rows.schema), *not_texts(schema, sql, rows.schema)),
             delete_when=delete_when,
             filters=filters,
             record_format=record_format,
@@ -261,6 +262,12 @@ def _as_record(refused: DataFrame) -> DataFrame:
     """A row in the place of its record."""
     content = sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in refused.columns if name != _WHY)))
     return refused.select(content.cast("binary").alias("data"), sf.col(_WHY).alias("_reason"))
+
+
+def _first(*reasons: Column | None) -> Column | None:
+    """The first that there is of a row."""
+    given = [reason for reason in reasons if reason is not None]
+    return sf.coalesce(*given) if given else None
 
 
 def _require_known(rows: DataFrame) -> None:
