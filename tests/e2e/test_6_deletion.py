@@ -29,7 +29,7 @@ def test_a_stream_of_the_same_name_in_another_namespace_runs(other: Stream, s3: 
 
 def test_a_driver_that_begins_anew_in_its_pod_has_executors_again(other: Stream) -> None:
     """As it does at the first record at which SQL fails: it is to be left out."""
-    assert "no result" in other.command("json", "quarantine", "show")
+    assert "spec.transform or deleteWhen fails" in other.command("json", "quarantine", "show")
     writer = other.writer("json")
     assert writer.restarts == 0
     assert writer.epoch is not None
