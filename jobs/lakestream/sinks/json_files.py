@@ -27,9 +27,10 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.leftovers import Leftovers
 from lakestream.sinks.objects import discard_unfinished, folders_of, object_name, write_objects
-from lakestream.sinks.partitions import first_reason, partition_refusals
+from lakestream.sinks.partitions import partition_refusals
 from lakestream.sinks.structs import parts_of, require_structs
 from lakestream.spark.parse import quoted
+from lakestream.spark.refusals import first_reason
 from lakestream.storage import StoreSettings
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
 
@@ -16,12 +16,6 @@ from lakestream.storage import LakePath, Scheme
 
 _LONGEST_NAME, _LONGEST_PATH, _LONGEST_KEY = 255, 4095, 1024
 """Bytes: of a folder's name and of a whole path (Linux: NAME_MAX, PATH_MAX), and of a key of S3."""
-
-
-def first_reason(reasons: Iterable[Column]) -> Column | None:
-    """The first that is not null; None if there is none to be."""
-    found = tuple(reasons)
-    return sf.coalesce(*found) if found else None
 
 
 def partition_refusals(

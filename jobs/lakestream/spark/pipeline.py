@@ -27,6 +27,7 @@ from lakestream.spark.parse import (
     rejected_records,
     require_one_text,
 )
+from lakestream.spark.refusals import first_reason
 from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.transform import VIEW, is_by_row, require_query, takes, transform
 from lakestream.spark.utf8 import not_texts
@@ -141,12 +142,13 @@ class Pipeline:
         if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
             raise SchemaError(f"spec.transform: {reason}")
         _require_names(rows.columns)
+        reasons = (None if guard is None else guard(rows.schema), *not_texts(schema, sql, rows.schema))
         return cls(
             schema=schema,
             sql=sql,
             output=rows.schema,
             is_by_row=sql is None or is_by_row(rows),
-            refusal=_first(None if guard is None else guard(rows.schema), *not_texts(schema, sql, rows.schema)),
+            refusal=first_reason(reason for reason in reasons if reason is not None),
             delete_when=delete_when,
             filters=filters,
             record_format=record_format,
@@ -262,12 +264,6 @@ def _as_record(refused: DataFrame) -> DataFrame:
     """A row in the place of its record."""
     content = sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in refused.columns if name != _WHY)))
     return refused.select(content.cast("binary").alias("data"), sf.col(_WHY).alias("_reason"))
-
-
-def _first(*reasons: Column | None) -> Column | None:
-    """The first that there is of a row."""
-    given = [reason for reason in reasons if reason is not None]
-    return sf.coalesce(*given) if given else None
 
 
 def _require_known(rows: DataFrame) -> None:

@@ -9,54 +9,23 @@ queries of a reader with Spark's defaults. Of TIMESTAMP_NTZ there were none in S
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructType, TimestampType
+from pyspark.sql.types import DataType, DateType, StructType, TimestampType
 
-from lakestream.spark.parse import quoted
+from lakestream.spark.refusals import refusals
 
 
 def ancient(output: StructType) -> Iterator[Column]:
     """By column that has times: null, or the reason that a row cannot be written."""
-    for field in output.fields:
-        found = _has_ancient(sf.col(quoted(field.name)), field.dataType)
-        if found is not None:
-            yield sf.when(found, sf.lit(f"a timestamp before 1900 or a date before 1582-10-15: {field.name}"))
+    return refusals(output, _is_ancient, "a timestamp before 1900 or a date before 1582-10-15")
 
 
-def _has_ancient(value: Column, type: DataType) -> Column | None:
-    """True, false or null; None: a value of the type has no times."""
+def _is_ancient(value: Column, type: DataType) -> Column | None:
     match type:
         case TimestampType():
             return value < sf.expr("timestamp'1900-01-01 00:00:00Z'")
         case DateType():
             return value < sf.expr("date'1582-10-15'")
-        case ArrayType():
-            return _any_ancient(value, type.elementType)
-        case MapType():
-            return _either(
-                _any_ancient(sf.map_keys(value), type.keyType), _any_ancient(sf.map_values(value), type.valueType)
-            )
-        case StructType():
-            return _either(*(_has_ancient(value.getField(field.name), field.dataType) for field in type.fields))
     return None
-
-
-def _any_ancient(values: Column, type: DataType) -> Column | None:
-    if _has_ancient(sf.lit(None), type) is None:
-        return None
-
-    def is_ancient(value: Column) -> Column:
-        found = _has_ancient(value, type)
-        assert found is not None
-        return found
-
-    return sf.exists(values, is_ancient)
-
-
-def _either(*found: Column | None) -> Column | None:
-    conditions = [condition for condition in found if condition is not None]
-    return reduce(or_, conditions) if conditions else None

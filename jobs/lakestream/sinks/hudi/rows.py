@@ -17,9 +17,10 @@ from pyspark.sql.types import DoubleType, FloatType, StringType, StructType
 from lakestream.sinks.hudi.ancient import ancient
 from lakestream.sinks.hudi.options import key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
-from lakestream.sinks.partitions import first_reason, partition_refusals
+from lakestream.sinks.partitions import partition_refusals
 from lakestream.spark.exact import MISSING
 from lakestream.spark.parse import quoted
+from lakestream.spark.refusals import first_reason
 from lakestream.storage import LakePath
 from lakestream_api import IndexType
 
