@@ -171,6 +171,11 @@ def test_times_in_milliseconds_are_times_or_null_whatever_they_are(spark: SparkS
     assert {row[0]: row[1] for row in found.collect()} == {number: texts.get(number) for number in numbers}
 
 
+def test_a_field_may_be_called_what_a_type_is(spark: SparkSession) -> None:
+    sql = "SELECT id AS interval, named_struct('interval', n, 'type', INTERVAL '1' DAY) AS s FROM events"
+    assert Pipeline.of(spark, DDL, sql).output.names == ["interval", "s"]
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [

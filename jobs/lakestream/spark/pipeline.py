@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,8 +43,8 @@ FAILS = "spec.transform or deleteWhen fails"
 _ROUNDS = 5
 """That records are looked for: where one is gone, a window has another in its place, at which SQL may fail as well."""
 
-_INTERVAL = re.compile(r"\binterval\b(?! [a-z])")
-"""Of months, days and seconds, which have no order; those of days to seconds or years to months are told with these."""
+_INTERVAL = re.compile(r'"(?:type|elementType|keyType|valueType)":"interval"')
+"""Of months, days and seconds, which have no order, in the JSON of a schema; others say of what."""
 
 _WHY = "_lakestream_refusal"
 _DELETES = "_lakestream_deletes"
@@ -268,10 +269,11 @@ def _as_record(refused: DataFrame) -> DataFrame:
 
 def _require_known(rows: DataFrame) -> None:
     """Check that PySpark knows the type of each column."""
-    for field in rows._jdf.schema().fields():
-        if _INTERVAL.search(field.dataType().simpleString()):
+    written = rows._jdf.schema().json()
+    for field in json.loads(written)["fields"] if _INTERVAL.search(written) else ():
+        if _INTERVAL.search(json.dumps(field, separators=(",", ":"))):
             raise SchemaError(
-                f"spec.transform: column {field.name()} is an interval of months, days and seconds, as no table has: "
+                f"spec.transform: column {field['name']} is an interval of months, days and seconds, as no table has: "
                 "CAST it AS STRING, or make one of days or of months of it"
             )
 
