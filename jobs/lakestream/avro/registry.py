@@ -13,7 +13,7 @@ from lakestream.errors import AccessDeniedError, RegistryDeniedError, RegistryUn
 from lakestream.kinesis import answers
 from lakestream.kinesis.api import JsonApi, Service
 from lakestream.kinesis.connections import Response
-from lakestream.kinesis.credentials import RenewedCredentials, assumed, find_credentials
+from lakestream.kinesis.credentials import RenewedCredentials, credentials_of
 from lakestream.kinesis.retry import Backoff
 
 PATIENCE = 120.0
@@ -58,9 +58,7 @@ class GlueRegistry:
         """
         self._backoff = Backoff(patience, time.sleep, time.monotonic)
         session = botocore.session.Session()
-        credentials = find_credentials(session)
-        if settings.role_arn is not None:
-            credentials = assumed(session, credentials, settings.role_arn, settings.region, "lakestream-schemas")
+        credentials = credentials_of(session, settings.role_arn, settings.region, "lakestream-schemas")
         renewed = RenewedCredentials(credentials, time.monotonic)
         self._api = JsonApi(
             _GLUE, session, renewed, region=settings.region, endpoint=None, connections=1, timeout=_TIMEOUT

@@ -27,7 +27,7 @@ from lakestream.kinesis import answers
 from lakestream.kinesis.api import JsonApi, Service
 from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.connections import Response
-from lakestream.kinesis.credentials import RenewedCredentials, assumed, find_credentials
+from lakestream.kinesis.credentials import RenewedCredentials, credentials_of
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import Consumer, IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
 from lakestream.kinesis.retry import Backoff
@@ -215,8 +215,5 @@ def _arn(settings: KinesisSettings) -> str | None:
 def _credentials(settings: KinesisSettings) -> tuple[Session, Credentials]:
     """Those that any AWS SDK would use here, and by whose settings they were found."""
     session = botocore.session.get_session()
-    credentials = find_credentials(session)
-    if settings.role_arn is not None:
-        name = f"lakestream-{settings.stream}"
-        credentials = assumed(session, credentials, settings.role_arn, settings.region, name)
-    return session, credentials
+    name = f"lakestream-{settings.stream}"
+    return session, credentials_of(session, settings.role_arn, settings.region, name)

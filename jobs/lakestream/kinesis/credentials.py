@@ -58,6 +58,16 @@ def find_credentials(session: Session) -> Credentials:
     return credentials
 
 
+def credentials_of(session: Session, role_arn: str | None, region: str, name: str) -> Credentials:
+    """Those of a role, as by `assumed`; without one, those that any AWS SDK would use here.
+
+    Raises:
+        SettingsError, KinesisDeniedError, KinesisUnavailableError: as by `find_credentials`.
+    """
+    own = find_credentials(session)
+    return own if role_arn is None else assumed(session, own, role_arn, region, name)
+
+
 def assumed(session: Session, own: Credentials, role_arn: str, region: str, name: str) -> Credentials:
     """Those of a role, which STS gives to whom the role trusts, and anew before they expire. Nothing is asked yet.
 
