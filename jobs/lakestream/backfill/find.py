@@ -74,7 +74,7 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
             name is none that a local store tells.
         StorageError, StorageUnavailableError: of the store.
     """
-    path = _own(place.path)
+    path, not_in = _own(place.path), _own(not_in)
     place = replace(place, path=path)
     _require_outside(path, not_in)
     if path.scheme is Scheme.FOLDER:
@@ -118,8 +118,7 @@ def _once(files: Iterable[Found]) -> list[Found]:
 
 
 def _require_outside(path: LakePath, table: LakePath) -> None:
-    own = _own(table)
-    if path == own or str(path).startswith(f"{own}/"):
+    if path == table or str(path).startswith(f"{table}/"):
         raise RequestError(f"{path} is in the very table that the files are to be taken into")
 
 
