@@ -25,7 +25,6 @@ from lakestream.faults import reach
 from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import partition_path
-from lakestream.sinks.leftovers import Leftovers
 from lakestream.sinks.objects import discard_unfinished, folders_of, object_name, write_objects
 from lakestream.sinks.partitions import partition_refusals
 from lakestream.sinks.structs import parts_of, require_structs
@@ -34,6 +33,7 @@ from lakestream.spark.refusals import first_reason
 from lakestream.storage import StoreSettings
 
 if TYPE_CHECKING:
+    from lakestream.sinks.leftovers import Leftovers
     from lakestream.sinks.objects import Content
 
 _TIMES = """map(
@@ -77,6 +77,8 @@ _COMPRESS: Mapping[Compression, tuple[str, Callable[[pa.Buffer], Content]]] = {
     Compression.GZIP: ("json.gz", _gzip),
     Compression.ZSTD: ("json.zst", _zstd),
 }
+SUFFIXES = tuple(f".{suffix}" for suffix, _ in _COMPRESS.values())
+"""How the names of files end."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Set
 import obstore
 
 from lakestream.errors import LakeStreamError
+from lakestream.sinks.json_files import SUFFIXES
 from lakestream.sinks.objects import name_pattern, remove
 from lakestream.storage import StoreSettings, open_store, translated
 
@@ -22,8 +23,6 @@ logger = logging.getLogger(__name__)
 _AGAIN, _LATEST = 60.0, 3600.0
 """Seconds after which what failed is tried again: twice as long with each further failure. Each look lists the whole
 folder, and a right that is missing may be missing for months."""
-_WRITTEN = (".json", ".json.gz", ".json.zst")
-"""How names of files end that batches of any compression write."""
 _PATIENCE = 2.0
 """Seconds that the end of a driver waits for a listing."""
 
@@ -93,6 +92,6 @@ class Leftovers:
 
     def _is_left(self, path: str, committed: Mapping[int, Set[str]]) -> bool:
         name = self._pattern.fullmatch(path)
-        if name is None or not path.endswith(_WRITTEN) or not all("=" in folder for folder in path.split("/")[:-1]):
+        if name is None or not path.endswith(SUFFIXES) or not all("=" in folder for folder in path.split("/")[:-1]):
             return False  # a batch writes to folders of partitions alone: what is elsewhere, somebody has put there
         return path not in committed.get(int(name["batch"]), {path})

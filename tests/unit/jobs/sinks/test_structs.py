@@ -24,6 +24,7 @@ from lakestream.sinks.json_files import JsonSettings, JsonSink
 from lakestream.sinks.structs import require_structs
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 
+PLACE = StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))
 EMPTY = StructType()
 TWICE = StructType().add("a", LongType()).add("a", StringType())
 
@@ -39,7 +40,7 @@ TWICE = StructType().add("a", LongType()).add("a", StringType())
 )
 def test_json_files_have_none_of_them(type: DataType, said: str) -> None:
     """`struct()` and `named_struct('a', 1, 'a', 2)` failed in each batch, tried again and again."""
-    sink = JsonSink(JsonSettings(StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))))
+    sink = JsonSink(JsonSettings(PLACE))
     with pytest.raises(SettingsError, match=said):
         sink.prepare(StructType().add("id", LongType()).add("new", type))
 
@@ -47,7 +48,7 @@ def test_json_files_have_none_of_them(type: DataType, said: str) -> None:
 @pytest.mark.parametrize("key", [BinaryType(), DateType(), TimestampType(), StructType().add("a", LongType())])
 def test_keys_of_maps_in_json_are_texts(key: DataType) -> None:
     """Spark writes the days since 1970, or the address of an array, which is another one each time."""
-    sink = JsonSink(JsonSettings(StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))))
+    sink = JsonSink(JsonSettings(PLACE))
     said = rf"column in\.map: a map with keys of type {re.escape(key.simpleString())}, which are texts in JSON"
     with pytest.raises(SettingsError, match=said):
         sink.prepare(StructType().add("in", StructType().add("map", MapType(key, LongType()))))
@@ -57,8 +58,7 @@ def test_keys_of_maps_in_json_are_texts(key: DataType) -> None:
 
 def test_json_has_no_folders_of_bytes() -> None:
     """Which may be no text."""
-    place = StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))
-    sink = JsonSink(JsonSettings(place, partition_by=("b",)))
+    sink = JsonSink(JsonSettings(PLACE, partition_by=("b",)))
     with pytest.raises(SettingsError, match=r"json\.partitionBy: column b is a binary"):
         sink.prepare(StructType().add("id", LongType()).add("b", BinaryType()))
 
