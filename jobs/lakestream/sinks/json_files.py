@@ -28,7 +28,7 @@ from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.objects import discard_unfinished, folders_of, object_name, write_objects
 from lakestream.sinks.partitions import partition_refusals
 from lakestream.sinks.structs import parts_of, require_structs
-from lakestream.spark.parse import quoted
+from lakestream.spark.quoting import quoted
 from lakestream.spark.refusals import first_reason
 from lakestream.storage import StoreSettings
 

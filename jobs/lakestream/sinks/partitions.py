@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
 from lakestream.sinks.hive_paths import ESCAPED, NULL_PARTITION, escape
-from lakestream.spark.parse import quoted
+from lakestream.spark.quoting import quoted
 from lakestream.storage import LakePath, Scheme
 
 _LONGEST_NAME, _LONGEST_PATH, _LONGEST_KEY = 255, 4095, 1024

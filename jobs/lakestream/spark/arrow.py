@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 
-from lakestream.spark.parse import quoted
+from lakestream.spark.quoting import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -105,8 +105,3 @@ def jvm(spark: SparkSession) -> Any:
 def first_line(error: BaseException) -> str:
     """Spark appends its whole plan to what it has to say."""
     return str(error).strip().split("\n", 1)[0]
-
-
-def quoted(name: str) -> str:
-    """A column name as SQL writes any name."""
-    return "`" + name.replace("`", "``") + "`"

@@ -24,10 +24,10 @@ from lakestream.spark.parse import (
     RECORD,
     good_events,
     parse_schema,
-    quoted,
     rejected_records,
     require_one_text,
 )
+from lakestream.spark.quoting import quoted
 from lakestream.spark.refusals import first_reason
 from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.transform import VIEW, is_by_row, require_query, takes, transform

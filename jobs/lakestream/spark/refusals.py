@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from lakestream.spark.parse import quoted
+from lakestream.spark.quoting import quoted
 
 Find: TypeAlias = Callable[[Column, DataType], Column | None]
 """Of a value that is no struct, array or map, and its type: whether it is refused, true, false or null; None: no value

@@ -37,8 +37,9 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.delete_age import DeleteAge, come_by
 from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
 from lakestream.sinks.hudi.delete_index import DeleteIndex
-from lakestream.spark.parse import first_line, quoted
+from lakestream.spark.parse import first_line
 from lakestream.spark.paths import literally
+from lakestream.spark.quoting import quoted
 from lakestream.spark.repeatable import why_not_repeatable
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, LongType, StringT
 from lakestream.kinesis.objects import STEP
 from lakestream.sinks.hudi.deletes import identifying
 from lakestream.sinks.hudi.settings import HudiSettings
-from lakestream.spark.parse import quoted
+from lakestream.spark.quoting import quoted
 
 _SEQUENCE = {"_sequence_number": StringType(), "_sub_sequence": LongType()}
 """What grows from record to record of a shard, and its types; a number is decimal digits, with no zero in front."""

@@ -19,7 +19,7 @@ from lakestream.sinks.hudi.options import key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.partitions import partition_refusals
 from lakestream.spark.exact import MISSING
-from lakestream.spark.parse import quoted
+from lakestream.spark.quoting import quoted
 from lakestream.spark.refusals import first_reason
 from lakestream.storage import LakePath
 from lakestream_api import IndexType
