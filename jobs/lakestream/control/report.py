@@ -166,10 +166,10 @@ def _is_next(cursor: Cursor, commit: BatchCommit) -> TypeGuard[Waiting]:
     """Whether a shard waits for nothing any more: the batch has read its parents to their end.
 
     Without it a stream that is far behind would seem to have caught up where all its shards were split. A parent that
-    is still being read was unread before this batch began, and so its children. A batch without records has no parent
-    that is still being read: it came to the end of empty ones.
+    is still being read was unread before this batch began, and so its children. (Those of one that had nothing left
+    have been started.)
     """
-    return isinstance(cursor, Waiting) and (commit.base is None or cursor.unread_since >= commit.base)
+    return isinstance(cursor, Waiting) and commit.base is not None and cursor.unread_since >= commit.base
 
 
 def _slice(batch: BatchPlan | BatchCommit, read_from: datetime | None) -> float | None:
@@ -196,7 +196,7 @@ def _shard(
     # A child's bound is the beginning of its parents' last batch; what it gives next may have arrived a bit before
     # the horizon, but most has not.
     since = visible if tip else cursor.unread_since
-    if isinstance(cursor, Waiting) and commit.base is not None:
+    if isinstance(cursor, Waiting):
         since = max(since, commit.horizon)
     return ShardProgress(
         shard_id=cursor.shard_id,

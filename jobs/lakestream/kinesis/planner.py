@@ -80,7 +80,7 @@ class Planner:
     1. know the shards, and start those whose parents are finished
     2. peek at what comes next in each started shard
     3. look for what was trimmed before it was read
-    4. finish closed shards that have nothing left
+    4. finish closed shards that have nothing left, and go on with their children at step 2
     5. choose the horizon: what arrived before it belongs to the batch
     6. find the cut of each shard at the horizon
     7. lay the ranges out in tasks
@@ -234,24 +234,26 @@ class Planner:
     # Steps 2 to 4
 
     def _peek(self, draft: _Draft) -> dict[str, Next]:
-        """The next unread record of each shard that has one."""
-        started = [c for c in draft.cursors.values() if isinstance(c, Unpinned | Reading)]
-        peeks = self._crew.ask(lambda cursor: self._peek_at(cursor, draft), started)
-        # What was trimmed while Kinesis was asked is missing in its answers, too.
-        self._look_at_retention(draft, started)
-        draft.trim = self._trim_by_now(draft)
-        self._known = {c.shard_id: (place(c), lasting(peek)) for c, peek in zip(started, peeks, strict=True)}
+        """The next unread record of each shard that has one; children of one without wait for no batch."""
         nexts: dict[str, Next] = {}
-        ended: dict[str, datetime] = {}
-        for cursor, peek in zip(started, peeks, strict=True):
-            if cursor.shard_id in draft.unwitnessed or may_be_trimmed(cursor, draft.trim.floor):
-                self._check_loss(draft, cursor, peek)
-            draft.cursors[cursor.shard_id] = seen(cursor, peek)
-            if isinstance(peek, Next):
-                nexts[cursor.shard_id] = peek
-            elif isinstance(peek, Ended):
-                ended[cursor.shard_id] = cursor.unread_since
-        self._finish(draft, ended)
+        known: dict[str, tuple[IteratorStart, Peek]] = {}
+        while new := [c for s, c in draft.cursors.items() if isinstance(c, Unpinned | Reading) and s not in known]:
+            peeks = self._crew.ask(lambda cursor: self._peek_at(cursor, draft), new)
+            # What was trimmed while Kinesis was asked is missing in its answers, too.
+            self._look_at_retention(draft, new)
+            draft.trim = self._trim_by_now(draft)
+            known |= {c.shard_id: (place(c), lasting(peek)) for c, peek in zip(new, peeks, strict=True)}
+            ended: dict[str, datetime] = {}
+            for cursor, peek in zip(new, peeks, strict=True):
+                if cursor.shard_id in draft.unwitnessed or may_be_trimmed(cursor, draft.trim.floor):
+                    self._check_loss(draft, cursor, peek)
+                draft.cursors[cursor.shard_id] = seen(cursor, peek)
+                if isinstance(peek, Next):
+                    nexts[cursor.shard_id] = peek
+                elif isinstance(peek, Ended):
+                    ended[cursor.shard_id] = cursor.unread_since
+            self._finish(draft, ended)
+        self._known = known
         return nexts
 
     def _look_at_retention(self, draft: _Draft, started: Iterable[Unpinned | Reading]) -> None:
@@ -300,10 +302,11 @@ class Planner:
         draft.losses.append(loss)
 
     def _finish(self, draft: _Draft, ended: dict[str, datetime]) -> None:
-        """Finish the closed shards that have nothing left, as soon as their children are known."""
+        """Finish the closed shards that have nothing left, as soon as their children are known, and start these."""
         ready = self._closable(draft, ended)
         draft.is_complete &= len(ready) == len(ended)
-        draft.cursors = finish(draft.cursors, {s: ended[s] for s in ready}, self._listings.at(draft.now).shards)
+        shards = self._listings.at(draft.now).shards
+        draft.cursors = start_ready(finish(draft.cursors, {s: ended[s] for s in ready}, shards), shards)
 
     def _closable(self, draft: _Draft, ended: Iterable[str]) -> set[str]:
         """Those of the ended shards whose end and children ListShards shows; asks it again if need be."""
@@ -385,9 +388,8 @@ class Planner:
     def _ending(self, shard_id: str, first: Record) -> int:
         ending = self.shards[shard_id].ending_sequence
         if ending is None or ending < first.sequence:
-            raise KinesisAnswerError.of(
-                "ListShards", f"{shard_id} is closed with EndingSequenceNumber {ending}, but holds {first.sequence}"
-            )
+            told = f"{shard_id} is closed with EndingSequenceNumber {ending}, but holds {first.sequence}"
+            raise KinesisAnswerError.of("ListShards", told)
         return ending
 
 

@@ -118,19 +118,6 @@ def test_children_whose_parents_were_read_to_their_end_are_behind_and_no_end_of_
     assert found.lag_seconds == 300
 
 
-def test_children_of_parents_that_were_empty_to_their_end_are_as_far_behind_as_these_were() -> None:
-    """Nothing is read where empty shards end; what their children hold may be as old as the last look at them."""
-    found = progress(
-        commit(
-            Finished("shard-3"),
-            Waiting("shard-4", since=None, unread_since=second(-9000)),
-            Waiting("shard-5", since=None, unread_since=second(-9000)),
-        )
-    )
-    assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-4", 9000), ("shard-5", 9000)]
-    assert found.lag_seconds == 9000
-
-
 def test_where_nothing_that_is_read_is_behind_what_a_batch_has_left_is_in_shards_that_wait() -> None:
     """Parents may have been empty to their end, in a batch that has read records of a later time in other shards."""
     found = progress(

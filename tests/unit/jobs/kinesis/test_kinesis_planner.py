@@ -413,8 +413,24 @@ def test_a_child_is_not_begun_while_the_listing_lacks_its_unread_parent() -> Non
     with pytest.raises(KinesisUnavailableError, match=f"{low}"):
         plan_of(planner, first.cursors, batch=1, trim=first.trim)
     second = plan_of(planner_of(stream), first.cursors, batch=1, trim=first.trim)
-    assert [piece.shard_id for piece in second.ranges] == []
+    assert [piece.shard_id for piece in second.ranges] == [low]
     assert {cursor.shard_id for cursor in second.cursors} == stream.shards.keys()
+
+
+def test_children_of_what_has_nothing_left_wait_for_no_batch() -> None:
+    """Or what they hold would be unknown until then, and so how far behind the writer is."""
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    first = plan_of(planner_of(stream))
+    low, high = stream.split(S0)
+    lower, _ = stream.split(low)
+    stream.put(lower, b"y")
+    stream.put(high, b"z")
+    stream.advance(timedelta(hours=5))
+    second = plan_of(planner_of(stream), first.cursors, batch=1, trim=first.trim)
+    assert [piece.shard_id for piece in second.ranges] == sorted([lower, high])
+    assert [c.shard_id for c in second.cursors if isinstance(c, Finished)] == [S0, low]
 
 
 def test_a_parent_that_was_gone_before_the_first_start_counts_as_finished() -> None:
@@ -582,6 +598,7 @@ def test_a_child_that_waited_until_it_was_trimmed_is_loss() -> None:
     stream.advance(seconds(1))
     planner = planner_of(stream)
     cursors = plan_of(planner).cursors
+    stream.put(S0, b"read")
     stream.split(S0)
     stream.put(S1, b"never read")
     stream.advance(seconds(1))
