@@ -11,7 +11,7 @@ from lakestream_api.catalogs import Catalog
 from lakestream_api.cel import fixed, rule, rules, same
 from lakestream_api.consumers import ConsumerArn
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
-from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
+from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option, problem_of_value
 from lakestream_api.quantities import Hours, Size
 
 DELETES_REMEMBERED = timedelta(hours=1)
@@ -190,8 +190,8 @@ _OPTION_RULES = (
 
 
 def _hudi_options(options: dict[str, str]) -> dict[str, str]:
-    for name in options:
-        if (problem := problem_of_option(name)) is not None:
+    for name, value in options.items():
+        if (problem := problem_of_option(name) or problem_of_value(name, value)) is not None:
             raise ValueError(problem)
     return options
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lakestream_api.hudi_options import ALLOWED, NAMES, OWNED, REFUSED, problem_of_option
+from lakestream_api.hudi_options import ALLOWED, NAMES, OWNED, REFUSED, problem_of_option, problem_of_value
 
 DOCS = Path(__file__).parents[3] / "docs/hudi.md"
 
@@ -44,6 +44,37 @@ def test_others_are_refused_with_the_reason_or_the_nearest_name(name: str, says:
     assert problem is not None
     assert problem.startswith(repr(name))
     assert says in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "give"),
+    [
+        ("hoodie.metadata.enable", "yes", "true or false"),
+        ("hoodie.metadata.enable", "", "true or false"),
+        ("hoodie.parquet.block.size", "1e6", "a whole number"),
+        ("hoodie.parquet.block.size", "64 ", "a whole number"),
+        ("hoodie.parquet.block.size", "5\n", "a whole number"),
+        ("hoodie.memory.merge.fraction", "60%", "a number"),
+        ("hoodie.parquet.compression.codec", "zstandard", "uncompressed, snappy, gzip, zstd or lz4_raw"),
+    ],
+)
+def test_a_value_that_hudi_would_fail_at_is_told_with_its_option(name: str, value: str, give: str) -> None:
+    assert problem_of_value(name, value) == f"{name!r} cannot be {value!r}; give {give}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hoodie.metadata.enable", "False"),
+        ("hoodie.embed.timeline.server.threads", "-1"),
+        ("hoodie.index.bloom.fpp", "1e-9"),
+        ("hoodie.memory.merge.fraction", ".6"),
+        ("hoodie.parquet.compression.codec", "GZIP"),
+        ("hoodie.metrics.pushgateway.host", "push.example.com"),
+    ],
+)
+def test_others_are_taken(name: str, value: str) -> None:
+    assert problem_of_value(name, value) is None
 
 
 def test_every_refusal_is_reached() -> None:
