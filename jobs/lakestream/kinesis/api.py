@@ -134,6 +134,6 @@ def _date(text: bytes) -> datetime | None:
     """The time of a `Date`; None: whoever sent it is not AWS."""
     try:
         time = parsedate_to_datetime(text.decode("latin-1"))
-    except ValueError:
+    except (ValueError, OverflowError):  # an hour of twenty digits
         return None
     return time if time.tzinfo is not None else None

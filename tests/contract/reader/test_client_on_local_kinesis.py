@@ -221,6 +221,21 @@ def test_the_time_is_told_by_kinesis_alone(consume: Consume, status: int, body: 
     assert not left, "both were read"
 
 
+@pytest.mark.parametrize("date", ["", "now", "Sat, 31 Jan 2026 99999999999999999999:00:00 GMT"])
+def test_a_date_that_is_none_tells_no_time(date: str) -> None:
+    class Handler(Answers):
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return date
+
+        def reply(self) -> None:
+            self.answer(200, EMPTY_PAGE)
+
+    with serving(Handler) as url:
+        client = HttpKinesisClient(KinesisSettings("any", "eu-west-1", url))
+        assert len(client.get_records("A", 1)) == 0
+        client.close()
+
+
 def test_a_page_by_what_stands_before_kinesis_is_no_order_of_shards(consume: Consume) -> None:
     left = [(200, HTML), (200, b'{"StreamName":"any","CurrentShardCount":1,"TargetShardCount":2}')]
 
