@@ -222,7 +222,7 @@ def test_the_time_is_told_by_kinesis_alone(consume: Consume, status: int, body: 
 
 
 @pytest.mark.parametrize("date", ["", "now", "Sat, 31 Jan 2026 99999999999999999999:00:00 GMT"])
-def test_a_date_that_is_none_tells_no_time(date: str) -> None:
+def test_a_date_that_is_none_tells_no_time(date: str, consume: Consume) -> None:
     class Handler(Answers):
         def date_time_string(self, timestamp: float | None = None) -> str:
             return date
