@@ -21,6 +21,12 @@ _FIRST_MARGIN = timedelta(minutes=15)
 retention."""
 
 
+_LONG_SILENCE = timedelta(hours=1)
+
+_BEFORE_SEEN = timedelta(minutes=15)
+"""What arrival times, which are approximate, and the clock of a look may be apart by, and much more."""
+
+
 def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream: StreamSummary) -> dict[str, Cursor]:
     """The cursors of a new checkpoint.
 
@@ -66,7 +72,8 @@ def older_than_kept(start: datetime, trim: Trim) -> str:
 def adopt(cursors: Cursors, shards: Shards, oldest: datetime, since: datetime | None = None) -> dict[str, Cursor]:
     """Add the shards that appeared since: children, to be read after their parents, from the beginning or from a time.
 
-    A child has no record older than the oldest unread one of its parents, nor than the time that is given.
+    A child has no record older than the oldest unread one of its parents, nor than the time that is given. While
+    nothing was seen of a parent, it begins where that one does: a listing behind a split may lack it at first.
     """
     known: dict[str, Cursor] = dict(cursors)
     new = shards.keys() - cursors.keys()
@@ -74,8 +81,10 @@ def adopt(cursors: Cursors, shards: Shards, oldest: datetime, since: datetime | 
         new -= _passed(cursors, shards)
     # Parents sort before children: shard ids are numbered in the order of creation.
     for shard_id in sorted(new):
-        bounds = [unread_since(known[p]) for p in shards[shard_id].parents if p in known]
-        known[shard_id] = Waiting(shard_id, since, max((b for b in bounds if b), default=oldest))
+        parents = [known[p] for p in shards[shard_id].parents if p in known]
+        begin = since or next((c.since for c in parents if isinstance(c, Waiting | Unpinned)), None)
+        bounds = filter(None, map(unread_since, parents))
+        known[shard_id] = Waiting(shard_id, begin, max(bounds, default=oldest))
     return known
 
 
@@ -176,6 +185,20 @@ def vanished(cursors: Cursors, shards: Shards) -> list[Waiting | Unpinned | Read
 def place(cursor: Unpinned | Reading) -> IteratorStart:
     """Where reading goes on."""
     return cursor.position if isinstance(cursor, Reading) else cursor.since
+
+
+def search_from(cursor: Unpinned | Reading) -> IteratorStart:
+    """Where to look for the next record: at the place itself, or past a long time in which nothing was there.
+
+    Kinesis answers for a silence with empty pages, each of a quarter of an hour or so: days of it take minutes.
+    """
+    if isinstance(cursor, Unpinned):
+        seen, begins = cursor.unread_since, cursor.since
+    elif cursor.tip_seen is not None:
+        seen, begins = cursor.tip_seen, cursor.arrival
+    else:
+        return cursor.position
+    return seen - _BEFORE_SEEN if begins is None or seen - begins > _LONG_SILENCE else place(cursor)
 
 
 def unread_since(cursor: Cursor) -> datetime | None:

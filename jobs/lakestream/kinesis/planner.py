@@ -22,6 +22,7 @@ from lakestream.kinesis.lineage import (
     older_than_kept,
     place,
     retained_since,
+    search_from,
     start_ready,
     trim_at,
     unlisted,
@@ -222,14 +223,15 @@ class Planner:
 
     def _take_in(self, draft: _Draft, listing: Listing) -> None:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
-        for cursor in vanished(draft.cursors, listing.shards):
-            since = cursor.unread_since
-            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, max(since, self._client.now())))
-            draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
+        gone = vanished(draft.cursors, listing.shards)
         if span := self._settings.span:  # which has passed: what appears now has nothing older than its end
             draft.cursors = adopt(draft.cursors, listing.shards, span.until, span.since)
         else:
             draft.cursors = adopt(draft.cursors, listing.shards, listing.summary.created_at)
+        for cursor in gone:
+            since = cursor.unread_since
+            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, max(since, self._client.now())))
+            draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
 
     # Steps 2 to 4
 
@@ -279,7 +281,7 @@ class Planner:
         if isinstance(cursor, Reading) and not cursor.position.after and not may_be_trimmed(cursor, draft.trim.floor):
             return Next(Record(cursor.position.sequence, cursor.arrival))
         most = self._rates.worth_peeking_at(cursor.shard_id, draft.now - cursor.unread_since)
-        return self._prober.peek(cursor.shard_id, start, live, most=most)
+        return self._prober.peek(cursor.shard_id, search_from(cursor), live, most=most)
 
     def _check_loss(self, draft: _Draft, cursor: Unpinned | Reading, peek: Peek) -> None:
         """The cursor is older than what the stream retains: only the very record that it stands at disproves a loss."""

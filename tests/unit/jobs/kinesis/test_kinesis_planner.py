@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from unittest.mock import call, patch
 
 import pytest
 
@@ -55,8 +56,8 @@ def test_a_backlog_is_cut_before_the_first_record_at_the_horizon() -> None:
     for _ in range(10):
         records.append(stream.put(S0, b"x"))
         stream.advance(seconds(1))
-    # 3,000 records are 3 s of a shard at its write limit.
-    plan = plan_of(planner_of(stream, max_records=3000))
+    # 48,000 records are 3 s of a shard at its write limit, of 16 in each of Kinesis's.
+    plan = plan_of(planner_of(stream, max_records=48_000))
     (piece,) = plan.ranges
     assert (piece.start, piece.first, piece.end) == (
         at(records[0].sequence),
@@ -433,6 +434,54 @@ def test_children_of_what_has_nothing_left_wait_for_no_batch() -> None:
     assert [c.shard_id for c in second.cursors if isinstance(c, Finished)] == [S0, low]
 
 
+def test_latest_of_a_listing_that_is_behind_a_split_begins_no_child_before_it() -> None:
+    stream = FakeKinesis()
+    stream.advance(timedelta(minutes=3))
+    before = stream.listed()
+    low, _ = stream.split(S0)
+    stream.put(low, b"before the start")
+    stream.advance(seconds(8))
+    stream.stale_listings.append(before)
+    planner = planner_of(stream, starting_position="LATEST")
+    first = plan_of(planner)
+    inside = stream.put(low, b"behind it")
+    stream.advance(seconds(3))
+    plan = plan_of(planner, first.cursors, 1, first.trim)
+    assert [piece.first for piece in plan.ranges] == [inside.sequence]
+
+
+def test_losses_of_children_of_a_shard_that_vanished_begin_where_it_was_read_to() -> None:
+    stream = FakeKinesis()
+    stream.advance(timedelta(days=30))
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    first = plan_of(planner_of(stream))
+    read_to = stream.time
+    stream.advance(timedelta(minutes=5))
+    stream.put(stream.split(S0)[0], b"lost")
+    stream.advance(timedelta(hours=25))
+    plan = plan_of(planner_of(stream, skip_losses=True), first.cursors, 1, first.trim)
+    assert [loss.since for loss in plan.losses] == 3 * [read_to]
+
+
+@pytest.mark.parametrize("has_record", [True, False])
+def test_a_long_silence_that_was_seen_is_not_looked_through_again(has_record: bool) -> None:
+    stream = FakeKinesis(retention=timedelta(days=30))
+    if has_record:
+        stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    stream.advance(timedelta(days=7))
+    quiet = plan_of(planner, cursors, 1)
+    late = stream.put(S0, b"y")
+    stream.advance(seconds(1))
+    with patch.object(stream, "get_shard_iterator", wraps=stream.get_shard_iterator) as asked:
+        plan = plan_of(planner_of(stream), quiet.cursors, 2, quiet.trim)
+    assert asked.call_args_list[0] == call(S0, quiet.planned_at - timedelta(minutes=15))
+    assert [piece.first for piece in plan.ranges] == [late.sequence]
+
+
 def test_a_parent_that_was_gone_before_the_first_start_counts_as_finished() -> None:
     stream = FakeKinesis()
     stream.split(S0)
@@ -700,7 +749,7 @@ def test_a_late_record_behind_younger_ones_does_not_hold_the_planner_up() -> Non
     stream = FakeKinesis()
     stream.put(S0, b"x")
     stream.advance(seconds(10))
-    planner = planner_of(stream, max_records=1000)
+    planner = planner_of(stream, max_records=16_000)
     cursors = plan_of(planner).cursors
     late = stream.put(S0, b"late", late=seconds(20))
     young = stream.put(S0, b"young", late=seconds(18.5))
