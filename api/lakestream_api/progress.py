@@ -115,6 +115,17 @@ class ShardProgress(WireModel):
     kinesis_records: int | None = Field(default=None, ge=0)
     """Records of this shard in the batch as Kinesis counts them; none: as many as `records`."""
 
+    kinesis_bytes: int | None = Field(default=None, ge=0)
+    """Bytes of this shard in the batch as Kinesis counts them; none: as many as `bytes`."""
+
+    @property
+    def stored_records(self) -> int:
+        return self.records if self.kinesis_records is None else self.kinesis_records
+
+    @property
+    def stored_bytes(self) -> int:
+        return self.bytes if self.kinesis_bytes is None else self.kinesis_bytes
+
 
 class LossProgress(WireModel):
     """Records of a shard that were skipped: they were, or may have been, trimmed before they were read. How many is
@@ -167,6 +178,9 @@ class Progress(WireModel):
     kinesis_records: int | None = Field(default=None, ge=0)
     """Records read as Kinesis counts them: an aggregate of the Kinesis Producer Library is one. None:
     the driver is of a release that does not tell."""
+
+    kinesis_bytes: int | None = Field(default=None, ge=0)
+    """Bytes read as Kinesis counts them: with partition keys, an aggregate as a whole. None: likewise."""
 
     quarantined: int = Field(ge=0)
     """Records that did not parse, or that the output cannot take."""

@@ -30,6 +30,8 @@ class Summarised(Protocol):
     @property
     def kinesis_records(self) -> int | None: ...
     @property
+    def kinesis_bytes(self) -> int | None: ...
+    @property
     def quarantined(self) -> int: ...
     @property
     def filtered(self) -> int: ...
@@ -111,7 +113,7 @@ def _arrived(batches: Sequence[Summarised], caught_up_to: datetime | None) -> Ar
     return Arrived(
         since=since,
         until=until,
-        bytes=sum(one.bytes for one in counted),
+        bytes=sum(one.bytes if one.kinesis_bytes is None else one.kinesis_bytes for one in counted),
         kinesis_records=sum(one.records if one.kinesis_records is None else one.kinesis_records for one in counted),
         largest_shard_bytes=sum(one.largest_shard_bytes for one in counted),
         largest_shard_kinesis_records=sum(one.largest_shard_kinesis_records for one in counted),

@@ -66,6 +66,9 @@ class BatchSummary(WireModel):
     kinesis_records: Count | None = None
     """Records read as Kinesis counts them, before aggregates are unpacked."""
 
+    kinesis_bytes: Count | None = None
+    """Bytes read as Kinesis counts them."""
+
     horizon: Time | None = None
     """Arrival time up to which all shards are read."""
 
@@ -117,7 +120,7 @@ class BatchSummary(WireModel):
     """Those of them that have a lag."""
 
     largest_shard_bytes: Count = 0
-    """Bytes of the shard that gave most to the batch: how uneven the shards are."""
+    """Bytes, as Kinesis counts them, of the shard that gave most to the batch: how uneven the shards are."""
 
     largest_shard_kinesis_records: Count = 0
     """Records, as Kinesis counts them, of the shard that gave most of these."""
@@ -151,14 +154,8 @@ class BatchSummary(WireModel):
             else sum(rate * shard.lag_seconds for rate, shard in zip(rates, progress.shards, strict=True)),
             open_shards=len(progress.shards),
             behind_shards=sum(shard.lag_seconds > 0 for shard in progress.shards),
-            largest_shard_bytes=max((shard.bytes for shard in progress.shards), default=0),
-            largest_shard_kinesis_records=max(
-                (
-                    shard.records if shard.kinesis_records is None else shard.kinesis_records
-                    for shard in progress.shards
-                ),
-                default=0,
-            ),
+            largest_shard_bytes=max((shard.stored_bytes for shard in progress.shards), default=0),
+            largest_shard_kinesis_records=max((shard.stored_records for shard in progress.shards), default=0),
         )
 
 
@@ -394,4 +391,4 @@ def slowest(shards: Iterable[ShardProgress]) -> tuple[ShardProgress, ...]:
 
 def _fullest(shards: Iterable[ShardProgress]) -> str:
     gave = [shard for shard in shards if shard.bytes]
-    return max(gave, key=lambda shard: shard.bytes).shard_id if gave else ""
+    return max(gave, key=lambda shard: shard.stored_bytes).shard_id if gave else ""

@@ -106,6 +106,7 @@ def progress_of(
         records=commit.records,
         bytes=commit.bytes,
         kinesis_records=commit.kinesis_records,
+        kinesis_bytes=sum(shard.stored_bytes for shard in commit.shards),
         quarantined=commit.quarantined,
         losses=_losses(commit),
         misplaced=commit.misplaced,
@@ -207,6 +208,7 @@ def _shard(
         records=stats.records if stats else 0,
         bytes=stats.bytes if stats else 0,
         kinesis_records=stats.kinesis_records if stats else None,
+        kinesis_bytes=stats.stored_bytes if stats else None,
     )
 
 
@@ -351,7 +353,7 @@ class ProgressReporter:
             records=sum(shard.records for shard in shards),
             bytes=sum(shard.bytes for shard in shards),
             slice_seconds=_slice(plan, read_from),
-            largest_shard_bytes=max((shard.bytes for shard in shards), default=0),
+            largest_shard_bytes=max((shard.stored_bytes for shard in shards), default=0),
         )
 
     def _read_before(self, horizon: datetime) -> datetime | None:

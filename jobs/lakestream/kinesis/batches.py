@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakestream.kinesis.kpl import MAGIC, deaggregate, placed
 from lakestream.kinesis.port import RecordPage
@@ -34,6 +35,9 @@ arrival          approximate arrival time of the Kinesis record, to the millisec
 REASON = "_lakestream_reason"
 """Another column of some batches: why a record cannot be used, null if nothing is known against it."""
 
+_STORED = b"stored"
+"""In the metadata of a batch with aggregates: `stored_bytes`."""
+
 _ROWS = 10_000
 """Of a batch of aggregates, about, as many as a page without any has at most: a megabyte of one may be 170,000 user
 records, each of which gets its key, of up to a kilobyte."""
@@ -56,11 +60,23 @@ def record_batches(
         yield _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], zeros, page.arrivals[:end]), 0
 
 
+def stored_bytes(records: pa.RecordBatch) -> int:
+    """What Kinesis counts of a batch of `record_batches`: data and partition keys, aggregates as a whole.
+
+    The limits of a shard go by it (Amazon Kinesis Data Streams, "Quotas and limits").
+    """
+    if records.schema.metadata:
+        return int(records.schema.metadata[_STORED])
+    sizes = (pc.sum(pc.binary_length(records.column(name))).as_py() for name in ("data", "partition_key"))
+    return sum(filter(None, sizes))
+
+
 def _unpack(
     shard_id: str, page: RecordPage, end: int, hash_keys: HashKeys | None
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    columns, misplaced = _Columns(), 0
+    columns, misplaced, stored = _Columns(), 0, 0
     for index in range(end):
+        stored += len(page.data[index]) + len((page.partition_keys[index] or "").encode())
         records = deaggregate(page.data[index])
         if records is None:
             columns.add(page, index, (0,), (page.data[index],), (page.partition_keys[index],))
@@ -69,12 +85,12 @@ def _unpack(
         misplaced += len(records) - len(kept)
         for start in range(0, len(kept), _ROWS):
             if len(columns.subs) >= _ROWS:
-                yield columns.batch(shard_id), misplaced
-                columns, misplaced = _Columns(), 0
+                yield columns.batch(shard_id, stored), misplaced
+                columns, misplaced, stored = _Columns(), 0, 0
             subs = kept[start : start + _ROWS]
             some = [records[sub] for sub in subs]
             columns.add(page, index, subs, [one.data for one in some], [one.partition_key for one in some])
-    yield columns.batch(shard_id), misplaced
+    yield columns.batch(shard_id, stored), misplaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +113,9 @@ class _Columns:
         self.sequences.extend([page.sequences[index]] * len(subs))
         self.arrivals.extend([page.arrivals[index]] * len(subs))
 
-    def batch(self, shard_id: str) -> pa.RecordBatch:
-        return _batch(shard_id, self.data, self.keys, self.sequences, self.subs, self.arrivals)
+    def batch(self, shard_id: str, stored: int) -> pa.RecordBatch:
+        batch = _batch(shard_id, self.data, self.keys, self.sequences, self.subs, self.arrivals)
+        return batch.replace_schema_metadata({_STORED: str(stored)})
 
 
 def _batch(

@@ -103,7 +103,7 @@ class Rates:
         span = max(commit.horizon - commit.base, _LEAST)
         seconds = span.total_seconds()
         by_shard = {**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}}
-        fullest = max((s.bytes for s in commit.shards), default=0)
+        fullest = max((s.stored_bytes for s in commit.shards), default=0)
         covered = Covered(span, commit.records, commit.bytes, fullest, commit.caught_up, _pace(commit, tasks))
         return replace(self.after(covered), by_shard=by_shard)
 

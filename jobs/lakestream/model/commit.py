@@ -90,6 +90,8 @@ class ShardStats:
     last_arrival: datetime
     kinesis_records: int | None = None
     """As Kinesis counts them, a KPL aggregate as one. None: as many as `records`."""
+    kinesis_bytes: int | None = None
+    """As Kinesis counts them, with partition keys, an aggregate as a whole. None: an earlier release did not tell."""
     filtered: int = 0
     """How many of the user records `spec.filter` left out."""
 
@@ -97,6 +99,7 @@ class ShardStats:
         require_count("records", self.records)
         require_count("bytes", self.bytes)
         require_count("kinesis_records", self.kinesis_records or 0)
+        require_count("kinesis_bytes", self.kinesis_bytes or 0)
         require_count("filtered", self.filtered)
         require_utc("first_arrival", self.first_arrival)
         require_utc("last_arrival", self.last_arrival)
@@ -104,6 +107,11 @@ class ShardStats:
     @property
     def taken(self) -> int:
         return self.records - self.filtered
+
+    @property
+    def stored_bytes(self) -> int:
+        """What the limits of shards go by, as well as it is known."""
+        return self.bytes if self.kinesis_bytes is None else self.kinesis_bytes
 
     def to_row(self) -> list[Any]:
         return [
@@ -115,9 +123,12 @@ class ShardStats:
         ]
 
     @classmethod
-    def from_row(cls, row: list[Any], kinesis_records: int | None, filtered: int) -> ShardStats:
+    def from_row(
+        cls, row: list[Any], kinesis_records: int | None, kinesis_bytes: int | None, filtered: int
+    ) -> ShardStats:
         shard_id, records, size, first, last = row
-        return cls(shard_id, records, size, required_time(first), required_time(last), kinesis_records, filtered)
+        arrivals = required_time(first), required_time(last)
+        return cls(shard_id, records, size, *arrivals, kinesis_records, kinesis_bytes, filtered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +284,11 @@ class BatchCommit:
         return 0 if self.sink is None else self.sink.rows
 
     def to_json(self) -> builtins.bytes:
-        # Apart from the shards' rows, which earlier releases read as well; and only where there are aggregates.
-        kinesis_records = [s.kinesis_records for s in self.shards]
-        aggregated = {} if set(kinesis_records) <= {None} else {"kinesisRecords": kinesis_records}
+        # Apart from the shards' rows, which earlier releases read as well; and only where they tell something.
+        as_stored = {
+            "kinesisRecords": [s.kinesis_records for s in self.shards],
+            "kinesisBytes": [s.kinesis_bytes for s in self.shards],
+        }
         return encode(
             "commit",
             {
@@ -297,7 +310,7 @@ class BatchCommit:
                 "trim": self.trim and self.trim.to_row(),
                 "rejects": [entry.to_row() for entry in self.rejects],
                 "misplaced": self.misplaced,
-                **aggregated,
+                **{name: told for name, told in as_stored.items() if set(told) - {None}},
                 **({"filtered": [s.filtered for s in self.shards]} if self.filtered else {}),
                 **({"rejectedBy": self.rejected_by} if self.rejected_by else {}),
                 **({"readmits": self.readmits} if self.readmits else {}),
@@ -335,6 +348,7 @@ class BatchCommit:
                     for row in zip(
                         fields["shards"],
                         fields.get("kinesisRecords") or repeat(None, len(fields["shards"])),
+                        fields.get("kinesisBytes") or repeat(None, len(fields["shards"])),
                         fields.get("filtered") or repeat(0, len(fields["shards"])),
                         strict=True,
                     )

@@ -147,6 +147,7 @@ def _stats(shard_id: str, tallies: Sequence[Tally]) -> ShardStats:
         first_arrival=_time(min(tally.arrivals[0] for tally in tallies)),
         last_arrival=_time(max(tally.arrivals[-1] for tally in tallies)),
         kinesis_records=None if kinesis_records == records else kinesis_records,
+        kinesis_bytes=sum(tally.kinesis_bytes for tally in tallies),
         filtered=sum(tally.filtered for tally in tallies),
     )
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import AccumulatorParam
 
-from lakestream.kinesis.batches import REASON
+from lakestream.kinesis.batches import REASON, stored_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,8 @@ class Tally:
     """As Kinesis counts them, a KPL aggregate as one."""
     bytes: int
     """Their data."""
+    kinesis_bytes: int
+    """As Kinesis counts them (`stored_bytes`)."""
     filtered: int
     """User records that a filter leaves out."""
     rejected: int
@@ -102,6 +104,7 @@ class _Count:
     records: int = 0
     kinesis_records: int = 0
     bytes: int = 0
+    kinesis_bytes: int = 0
     handed_on: int = 0
     rejected: int = 0
     arrivals: list[pa.Array] = field(default_factory=list)
@@ -110,6 +113,7 @@ class _Count:
         # User records of an aggregate are numbered from 0 on.
         self.kinesis_records += pc.sum(pc.equal(records.column("sub_sequence"), 0)).as_py()
         self.bytes += pc.sum(pc.binary_length(records.column("data"))).as_py()
+        self.kinesis_bytes += stored_bytes(records)
 
     def add(self, records: pa.RecordBatch) -> None:
         self.records += records.num_rows
@@ -121,9 +125,15 @@ class _Count:
 
     def tally(self, shard_id: str) -> Tally:
         quantiles = pc.quantile(pa.chunked_array(self.arrivals), QUANTILES, interpolation="lower").to_pylist()
-        filtered = self.records - self.handed_on
         return Tally(
-            *(shard_id, self.records, self.kinesis_records, self.bytes, filtered, self.rejected, tuple(quantiles))
+            shard_id=shard_id,
+            records=self.records,
+            kinesis_records=self.kinesis_records,
+            bytes=self.bytes,
+            kinesis_bytes=self.kinesis_bytes,
+            filtered=self.records - self.handed_on,
+            rejected=self.rejected,
+            arrivals=tuple(quantiles),
         )
 
 

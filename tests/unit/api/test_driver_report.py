@@ -179,7 +179,7 @@ def _told(*batches: tuple[float, float]) -> DriverReport:
     """Batches of 100 records each, by the second after noon of their commit and of their horizon."""
     report = REPORT
     for number, (at, horizon) in enumerate(batches):
-        told = {"horizon": NOON + timedelta(seconds=horizon), "bytes": 1000}
+        told = {"horizon": NOON + timedelta(seconds=horizon), "bytes": 1000, "kinesis_bytes": 1700}
         report = report.after(_batch(number, at, a=(0, 100)).model_copy(update=told))
     return report
 
@@ -194,7 +194,7 @@ def test_what_arrives_is_told_by_the_clock_of_kinesis_alone(ahead: float) -> Non
     assert recent is not None
     assert recent.arrived is not None
     assert (recent.arrived.since, recent.arrived.until) == (NOON, looked_at)
-    assert recent.arrived.kinesis_records == 1000
+    assert (recent.arrived.kinesis_records, recent.arrived.bytes) == (1000, 17_000)
 
 
 def test_what_a_restore_has_read_again_has_not_arrived_twice() -> None:

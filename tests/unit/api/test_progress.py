@@ -65,6 +65,7 @@ def test_the_wire_has_these_names() -> None:
             "records": 100,
             "bytes": 22500,
             "kinesisRecords": None,
+            "kinesisBytes": None,
         }
     ]
 

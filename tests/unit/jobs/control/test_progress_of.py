@@ -174,13 +174,14 @@ def test_the_last_arrival_is_of_a_committed_record() -> None:
 
 
 def test_aggregates_count_as_kinesis_counts_them() -> None:
-    aggregated = ShardStats("shard-0", 500, 1000, second(-60), second(-41), 5)
+    aggregated = ShardStats("shard-0", 500, 1000, second(-60), second(-41), 5, 1800)
     plain = ShardStats("shard-1", 10, 1000, second(-60), second(-41))
     found = progress(commit(BEHIND, FURTHER_BEHIND, shards=(aggregated, plain)))
     assert (found.records, found.kinesis_records) == (510, 15)
     assert [shard.kinesis_records for shard in found.shards] == [5, None]
     summary = BatchSummary.of(found)
     assert (summary.kinesis_records, summary.largest_shard_kinesis_records) == (15, 10)
+    assert (summary.bytes, summary.kinesis_bytes, summary.largest_shard_bytes) == (2000, 2800, 1800)
     assert summary.horizon == second(-3)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lakestream.kinesis.batches import SCHEMA, record_batches
+from lakestream.kinesis.batches import SCHEMA, record_batches, stored_bytes
 from lakestream.kinesis.pages import arrival_micros
 from lakestream.kinesis.port import RecordPage
 from lakestream.model import HashKeys
@@ -40,6 +40,7 @@ def test_records_without_a_partition_key() -> None:
 def test_plain_records() -> None:
     ((batch, _),) = record_batches("s-0", page(b"one", b"\xff\x00", b""), 2)
     assert batch.schema == SCHEMA
+    assert stored_bytes(batch) == len(b"one\xff\x00k0k1")
     assert batch.to_pylist() == [
         {
             "data": data,
@@ -81,6 +82,8 @@ def test_an_aggregate_of_many_is_read_in_parts(hash_keys: HashKeys | None) -> No
     assert table.num_rows + sum(misplaced for _, misplaced in found) == 50_002
     assert table["sub_sequence"].to_pylist() == [0, *range(of_many), *range(of_many), 0]
     assert table["data"].to_pylist()[1 : 1 + of_many] == [b"%d" % number for number in range(of_many)]
+    # All that Kinesis counts, once, whatever is left out.
+    assert sum(stored_bytes(batch) for batch, _ in found) == 2 * len(many) + len(b"onetwo") + len("k0k1k2k3")
     assert set(table["sequence_number"].to_pylist()) == ({"100", "101", "102", "103"} if of_many else {"100", "103"})
 
 

@@ -54,18 +54,20 @@ def test_a_commit_survives_json(plan: BatchPlan, sink: SinkCommit | None, data: 
 
 
 def test_records_as_kinesis_counts_them_are_told_apart_from_what_earlier_releases_read() -> None:
-    shards = (ShardStats("shardId-0", 500, 1000, NOW, NOW, 5), ShardStats("shardId-1", 7, 70, NOW, NOW))
+    shards = (ShardStats("shardId-0", 500, 1000, NOW, NOW, 5, 1800), ShardStats("shardId-1", 7, 70, NOW, NOW))
     document = orjson.loads(BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW, shards=shards).to_json())
     assert [len(row) for row in document["shards"]] == [5, 5]
-    assert document.pop("kinesisRecords") == [5, None]
+    assert [shard.stored_bytes for shard in BatchCommit.from_json(orjson.dumps(document)).shards] == [1800, 70]
+    assert [document.pop("kinesisRecords"), document.pop("kinesisBytes")] == [[5, None], [1800, None]]
     old = BatchCommit.from_json(orjson.dumps(document))
     assert [old.kinesis_records, old.records] == [507, 507]
+    assert [shard.stored_bytes for shard in old.shards] == [1000, 70]
 
 
 def test_without_aggregates_and_filters_a_commit_says_nothing_of_them() -> None:
     shards = (ShardStats("shardId-0", 500, 1000, NOW, NOW),)
     commit = BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW, shards=shards)
-    assert b"kinesisRecords" not in commit.to_json()
+    assert b"kinesis" not in commit.to_json()
     assert b"filtered" not in commit.to_json()
     assert (commit.kinesis_records, commit.filtered) == (500, 0)
 

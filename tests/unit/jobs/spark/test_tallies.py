@@ -12,11 +12,13 @@ import pytest
 from pyspark.accumulators import Accumulator
 from pyspark.sql import types as st
 
-from lakestream.kinesis import SCHEMA
+from lakestream.kinesis import SCHEMA, RecordPage
+from lakestream.kinesis.batches import record_batches
 from lakestream.model import Filter
 from lakestream.spark.events import typed
 from lakestream.spark.filters import taken
 from lakestream.spark.tallies import QUANTILES, Tallies, Tally
+from lakestream.testing.kpl import aggregate
 
 FIELDS = st.StructType([st.StructField("id", st.StringType())])
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -71,6 +73,16 @@ def test_what_is_left_out_is_counted_as_read(tallies: Tallies) -> None:
     assert (b.records, b.bytes, b.filtered, b.arrivals[-1]) == (2, 4, 2, MICROS + 1_000_000)
 
 
+def test_bytes_are_told_as_kinesis_counts_them_too(tallies: Tallies) -> None:
+    """By user data alone shards full of small records in aggregates would seem half empty."""
+    whole = aggregate([(f"key-{number}", None, b"{}") for number in range(100)])
+    page = RecordPage(["1", "2"], [MICROS] * 2, ["é", "b"], [whole, b"{}"], None, 0)
+    raw = [batch for batch, _ in record_batches("a", page, 2)]
+    list(tallies.kept(5, 0, raw, iter, read))
+    (tally,) = tallies.of(5)[0]
+    assert (tally.records, tally.bytes, tally.kinesis_bytes) == (101, 202, len(whole) + 2 + 3)
+
+
 def test_an_aggregate_is_one_record_to_kinesis(tallies: Tallies) -> None:
     list(tallies.kept(5, 0, [records("a", [b"{}"] * 3, sub=[0, 1, 2])], iter, read))
     (tally,) = tallies.of(5)[0]
@@ -81,7 +93,7 @@ def test_a_task_that_is_run_twice_counts_once_and_one_without_records_is_known(t
     for _ in range(2):
         list(tallies.kept(5, 0, [records("a", [b"{}"])], iter, read))
     list(tallies.kept(5, 1, [records("a", [])], iter, read))
-    assert tallies.of(5) == {0: (Tally("a", 1, 1, 2, 0, 0, (MICROS,) * 21),), 1: ()}
+    assert tallies.of(5) == {0: (Tally("a", 1, 1, 2, 2, 0, 0, (MICROS,) * 21),), 1: ()}
 
 
 def test_a_task_that_is_cut_off_tells_nothing(tallies: Tallies) -> None:
