@@ -101,8 +101,8 @@ class HudiRs:
         return {(one.partition_path, one.base_file_name) for one in self._slices if not one.log_file_names}
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Columns of the rows that the question is about, file by file."""
-        schema = pa.schema([self.schema.field(name) for name in columns])
+        """Columns of the rows that the question is about, file by file; see `sql.Read`."""
+        schema = pa.schema([self.schema.field(name) for name in columns or [COMMIT_TIME]])
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -159,7 +159,7 @@ class _Lines:
         return self._select(names).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Columns of all lines.
+        """Columns of all lines; see `sql.Read`.
 
         Raises:
             UnreadableError: one of them has numbers that no type holds, or has several names.
@@ -179,7 +179,7 @@ class _Lines:
     def _select(self, columns: Sequence[str]) -> duckdb.DuckDBPyRelation:
         # Lines of which no column is asked for are counted still.
         read = [name for name in columns if name in self._in_lines] or [*self._in_lines][:1]
-        picked = ", ".join(f"{self._value(name)} AS {quoted(name)}" for name in columns)
+        picked = ", ".join(f"{self._value(name)} AS {quoted(name)}" for name in columns) or "true AS counted"
         lines = self._lines({name: self._read_as(name) for name in read})
         # Apart, since what follows says each of them several times.
         texts = ", ".join([_FILE, *(f"{self._text(name)} AS {quoted(name)}" for name in columns if name in read)])

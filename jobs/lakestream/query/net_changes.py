@@ -76,7 +76,7 @@ def joined(before: sql.Read, after: sql.Read, images: Sequence[str]) -> Iterator
         def changes(columns: Sequence[str]) -> pa.RecordBatchReader:
             for name, read in (("old", before), ("new", after)):
                 sql.fill(connection, name, read(needed))
-            picked = ", ".join(map(quoted, columns))
+            picked = ", ".join(map(quoted, columns)) or OP
             return connection.sql(f"SELECT {picked} FROM ({_join(images)})").to_arrow_reader(10_000)
 
         yield changes

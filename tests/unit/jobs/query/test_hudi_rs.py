@@ -97,3 +97,10 @@ def test_a_file_that_was_cleaned_under_a_query_is_to_be_asked_for_again(tmp_path
     with pytest.raises(FilesGoneError, match=rf"files of {first} .* were removed .* Ask again"):
         reader.read(["a"]).read_all()
     assert table.reader().read(["a"]).read_all().to_pylist() == [{"a": 1}]
+
+
+def test_rows_are_counted_of_whose_columns_none_is_named(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.commit("20260131120000000")
+    with table.reader().answered("SELECT count(*) AS n FROM lake", None) as rows:
+        assert rows.read_all().to_pylist() == [{"n": 1}]

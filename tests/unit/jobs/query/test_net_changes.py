@@ -45,7 +45,9 @@ def changes(before: Version, after: Version) -> list[dict[str, Any]]:
         return lambda columns: table.select(columns).to_reader()
 
     with joined(reader(before), reader(after), OWN.names) as read:
-        return read([OP, INSTANT, ROW_KEY, BEFORE, AFTER]).read_all().to_pylist()
+        found: list[dict[str, Any]] = read([OP, INSTANT, ROW_KEY, BEFORE, AFTER]).read_all().to_pylist()
+        assert read([]).read_all().num_rows == len(found), "as they are counted where no column is named"
+        return found
 
 
 def image(values: tuple[Any, ...]) -> dict[str, Any]:

@@ -373,6 +373,15 @@ def test_what_the_schema_holds_no_more_is_refused_and_not_altered(tmp_path: Path
     assert keys_of(table, "--since", "batch 0") == "b"
 
 
+@pytest.mark.parametrize(("kind", "value"), [("bigint", 1.7), ("string", 5.5), ("timestamp", [1]), ("double", "many")])
+def test_rows_are_counted_whatever_their_first_column_holds_no_more(tmp_path: Path, kind: str, value: object) -> None:
+    """No query but one that names it is refused."""
+    table = Table(tmp_path, f"x {kind}, _batch string, _committed_at string", None)
+    table.write(0, [b"", line("a", 1, x=value)], None)
+    assert rows_of(str(table.folder), "--sql", "SELECT count(*) AS n FROM lake") == [{"n": 1}]
+    assert ask(str(table.folder), "--sql", "SELECT x FROM lake").exit_code == 3
+
+
 def test_a_refusal_names_the_text_within_a_value(tmp_path: Path) -> None:
     table = Table(tmp_path, "order_id string, x struct<m:map<string,array<struct<s:string>>>,n:int>", None)
     table.write(0, [b'{"order_id":"a","x":{"m":{"k":[{"s":"a"},{"s":1.10}]},"n":1}}\n'])

@@ -41,7 +41,7 @@ class Reading:
 
     def __call__(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         self.columns = list(columns)
-        return self.table.select(self.columns).to_reader()
+        return self.table.select(self.columns or ["a"]).to_reader()
 
 
 def rows_of(sql: str, table: pa.Table = LAKE) -> list[tuple[object, ...]]:
@@ -184,7 +184,7 @@ def test_an_answer_is_that_of_the_whole_table(value: str, form: str, source: str
         ("SELECT b FROM lake WHERE a > 1", ["a", "b"]),
         ('SELECT sum("odd name") FROM lake', ["Odd name"]),
         ("SELECT * FROM lake", ["a", "b", "Odd name"]),
-        ("SELECT count(*) FROM lake", ["a"]),
+        ("SELECT count(*) FROM lake", []),
         ("SELECT b, count(*) AS n FROM lake t GROUP BY t.b ORDER BY n", ["b"]),
         ("WITH r AS (SELECT b AS n FROM lake) SELECT r.n, i FROM r, unnest([1, 2]) u(i)", ["b"]),
         ("SELECT list_transform([b], lambda n: upper(n)) FROM lake", ["b"]),
