@@ -31,13 +31,13 @@ from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLo
 from lakestream.query.json_types import (
     Numbers,
     as_read,
-    exact_texts,
     exactly,
     has_long_fraction,
     has_numbers,
     inferred,
     plain_text,
     same_names,
+    told_apart,
 )
 from lakestream.query.question import Asked
 from lakestream.query.rows import first
@@ -197,9 +197,9 @@ class _Lines:
         return as_read(kind) if name in self._declared else kind
 
     def _text(self, name: str) -> str:
-        """SQL of a column of the lines, of whose texts none is JSON any more."""
+        """SQL of a column of the lines, none of which is JSON any more."""
         if name in self._declared:
-            return exact_texts(name, quoted(name), self._in_lines[name], _FILE)
+            return told_apart(name, quoted(name), self._in_lines[name], _FILE)
         return plain_text(quoted(name)) if self._in_lines[name] == "JSON" else quoted(name)
 
     def _value(self, name: str) -> str:

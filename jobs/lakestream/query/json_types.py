@@ -21,8 +21,8 @@ from lakestream.query.ddl import quoted, text
 
 # Names of fields are passed over, which are in quotes.
 _LEAF = re.compile(r'"(?:[^"]|"")*"|DECIMAL\(\d+, \d+\)|\b(?:TINYINT|SMALLINT|INTEGER|BIGINT|BOOLEAN|DATE)\b')
-_TEXT = re.compile(r'"(?:[^"]|"")*"|MAP\(VARCHAR|VARCHAR')
-"""Keys of maps are texts in all lines."""
+_TOLD_APART = re.compile(r'"(?:[^"]|"")*"|MAP\(\w+|VARCHAR|FLOAT|DOUBLE|DECIMAL\(\d+, \d+\)')
+"""Types that DuckDB makes of values of other kinds, too. Keys of maps are texts in all lines."""
 _WHOLE = ("UBIGINT", "BIGINT", "HUGEINT")
 
 
@@ -89,13 +89,13 @@ def exactly(column: str, read: str, kind: str, file: str) -> str:
 
 
 def as_read(kind: str) -> str:
-    """The type to read a declared column as: as it was written, and texts as JSON, which tells them from numbers."""
-    return as_written(_TEXT.sub(lambda found: "JSON" if found[0] == "VARCHAR" else found[0], kind))
+    """The type to read a declared column as: as it was written, and as JSON what is to be told from other kinds."""
+    return as_written(_TOLD_APART.sub(lambda found: found[0] if found[0].startswith(('"', "MAP(")) else "JSON", kind))
 
 
-def exact_texts(column: str, read: str, kind: str, file: str) -> str:
-    """SQL of a value that was read by `as_read`, with texts in place of their JSON; an error if one of them was written
-    as a number, of which digits are lost by then.
+def told_apart(column: str, read: str, kind: str, file: str) -> str:
+    """SQL of a value that was read by `as_read`, with texts and numbers in place of their JSON; an error if a text was
+    written as a number, or as something with numbers, of which digits are lost by then, or a number as something else.
 
     Args:
         column: its name.
@@ -103,25 +103,27 @@ def exact_texts(column: str, read: str, kind: str, file: str) -> str:
         kind: what it is declared as.
         file: SQL of the path that it came from.
     """
-    return _exact_texts(column, read, duckdb.sqltype(kind), file) or read
+    return _told_apart(column, read, duckdb.sqltype(kind), file) or read
 
 
-def _exact_texts(name: str, read: str, kind: DuckDBPyType, file: str, depth: int = 0) -> str | None:
-    """See `exact_texts`, of a value so many arrays and maps deep; None if there is no text in it."""
+def _told_apart(name: str, read: str, kind: DuckDBPyType, file: str, depth: int = 0) -> str | None:
+    """See `told_apart`, of a value so many arrays and maps deep; None if nothing of it is read as JSON."""
     each = f"_lakestream_{depth}"
     match kind.id:
         case "varchar":
-            return _exact_text(name, read, file)
+            return _text(name, read, file)
+        case "float" | "double" | "decimal":
+            return _number(name, read, kind, file)
         case "list":
-            made = _exact_texts(f"{name}[]", each, kind["child"], file, depth + 1)
+            made = _told_apart(f"{name}[]", each, kind["child"], file, depth + 1)
             return made and f"list_transform({read}, lambda {each}: {made})"
         case "map":
-            made = _exact_texts(f"{name}[]", each, kind["value"], file, depth + 1)
+            made = _told_apart(f"{name}[]", each, kind["value"], file, depth + 1)
             return made and f"map(map_keys({read}), list_transform(map_values({read}), lambda {each}: {made}))"
         case "struct":
             fields = {field: f"struct_extract({read}, {text(field)})" for field, _ in kind.children}
             texts = {
-                field: _exact_texts(f"{name}.{field}", value, kind[field], file, depth)
+                field: _told_apart(f"{name}.{field}", value, kind[field], file, depth)
                 for field, value in fields.items()
             }
             packed = ", ".join(f"{quoted(field)} := {texts[field] or value}" for field, value in fields.items())
@@ -130,12 +132,26 @@ def _exact_texts(name: str, read: str, kind: DuckDBPyType, file: str, depth: int
             return None
 
 
-def _exact_text(name: str, read: str, file: str) -> str:
+def _text(name: str, read: str, file: str) -> str:
     said = f"CAST({read} AS VARCHAR)"
     return (
         f"CASE WHEN starts_with({said}, '\"') THEN {read}->>'$' WHEN {said} = 'null' THEN NULL "
-        f"WHEN regexp_matches({said}, '^-?[0-9]+[.eE]') THEN {_refusal(name, read, 'VARCHAR', file)} ELSE {said} END"
+        f"WHEN regexp_matches({_bare(said)}, {text(_FRACTION)}) THEN {_refusal(name, read, 'VARCHAR', file)} "
+        f"ELSE {said} END"
     )
+
+
+def _number(name: str, read: str, kind: DuckDBPyType, file: str) -> str:
+    said, number = f"CAST({read} AS VARCHAR)", f"TRY_CAST({read} AS {'FLOAT' if kind.id == 'float' else 'DOUBLE'})"
+    return (
+        f"CASE WHEN {said} IN ('true', 'false') OR {number} IS NULL AND {said} <> 'null' "
+        f"THEN {_refusal(name, read, str(kind), file)} ELSE {number} END"
+    )
+
+
+def _bare(said: str) -> str:
+    """SQL of a text of JSON without its strings."""
+    return f"regexp_replace({said}, {text(_STRINGS)}, '', 'g')"
 
 
 def plain_text(read: str) -> str:
@@ -166,7 +182,7 @@ class Numbers:
     @staticmethod
     def looked_for(name: str) -> str:
         """SQL of a list of the three, over a column of JSON."""
-        bare = f"regexp_replace(CAST({quoted(name)} AS VARCHAR), {text(_STRINGS)}, '', 'g')"
+        bare = _bare(f"CAST({quoted(name)} AS VARCHAR)")
         patterns = (_BEYOND_BIGINT, _BEYOND_DOUBLE, _FRACTION)
         return f"[{', '.join(f'bool_or(regexp_matches({bare}, {text(pattern)}))' for pattern in patterns)}]"
 

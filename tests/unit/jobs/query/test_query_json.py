@@ -345,9 +345,19 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
         ("decimal(4,2)", b"123.45"),
         ("date", b'"2026-01-31T12:00:00.000Z"'),
         ("boolean", b"2"),
+        ("double", b"true"),
+        ("float", b"false"),
+        ("decimal(4,2)", b"true"),
+        ("double", b'"1_0"'),
+        ("struct<d:double,n:int>", b'{"d":true,"n":1}'),
+        ("array<float>", b"[null,1.5,true]"),
+        ("map<string,array<decimal(4,2)>>", b'{"a":[1.5,false]}'),
         # It was a decimal, of whose digits DuckDB would drop some.
         ("string", b"5.50"),
         ("string", b"12345678901234567890.12"),
+        ("string", b'{"x":12345678901234567890.12}'),
+        ("string", b'["a:1",-1e-3]'),
+        ("array<string>", b'[{"s":"a","x":[1.10]}]'),
         ("struct<x:string>", b'{"x":1.10}'),
         ("array<string>", b'["a",-1e3]'),
         ("map<string,string>", b'{"a":null,"b":1.10}'),
@@ -400,6 +410,10 @@ def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
         "s": ("struct<d:array<date>,n:bigint>", {"d": ["2026-01-31"], "n": 2**63 - 1}),
         "z": ("struct<n:int>", None),
         "f": ("float", 0.25),
+        "v": ("double", "1.5"),
+        "dx": ("array<double>", [1.5, None, 0]),
+        "dk": ("map<double,map<decimal(3,1),float>>", {"1.5": {"2.5": 0.25}}),
+        "ds": ("struct<d:double,n:decimal(3,1)>", {"d": None, "n": 1.5}),
         # As a wider type than it was written with.
         "w": ("double", 1),
         "i": ("bigint", "5"),
@@ -425,15 +439,15 @@ def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
     written = {name: value for name, (_, value) in values.items()}
     table.write(0, [line("a", 1, **written)])
     (row,) = rows_of(str(table.folder), "--sql", f"SELECT {', '.join(written)} FROM lake")
-    assert row == {**written, "i": 5, "l": str(2**64 - 1), "y": "true"}
+    assert row == {**written, "i": 5, "v": 1.5, "l": str(2**64 - 1), "y": "true"}
 
 
 def test_what_is_no_text_is_one_in_a_value_that_is_declared_so(tmp_path: Path) -> None:
     """As of a field that was a number, or an object; a fraction alone has lost digits."""
     table = Table(tmp_path, "order_id string, s struct<x:string>, a array<string>, m map<string,string>", None)
-    values = [b"5", b"-18446744073709551616", b"true", b"null", b'"null"', b"[1]", b'{"k":"v"}']
+    values = [b"5", b"-18446744073709551616", b"true", b"null", b'"null"', b"[1]", b'{"k":"1.5"}']
     table.write(0, [b'{"order_id":"a","s":{"x":%b},"a":[%b],"m":{"k":%b}}\n' % (one, one, one) for one in values])
-    texts = ["5", "-18446744073709551616", "true", None, "null", "[1]", '{"k":"v"}']
+    texts = ["5", "-18446744073709551616", "true", None, "null", "[1]", '{"k":"1.5"}']
     rows = rows_of(str(table.folder), "--sql", "SELECT s, a, m FROM lake")
     assert rows == [{"s": {"x": one}, "a": [one], "m": {"k": one}} for one in texts]
 
