@@ -32,9 +32,11 @@ from lakestream.query.json_types import (
     Numbers,
     as_read,
     exactly,
-    has_long_fraction,
+    has_mark,
     has_numbers,
     inferred,
+    marked,
+    may_be_rounded,
     plain_text,
     same_names,
     told_apart,
@@ -141,6 +143,8 @@ class _Lines:
         partitions = [*dict.fromkeys(name for one in values for name in one)]
         self._refused: dict[str, str] = {}
         """Columns that cannot be read, and why."""
+        self._fractions: set[str] = set()
+        """Inferred columns that may have numbers with fractions, in them or within their values."""
         self._declared = log.declared
         types = dict(self._declared)
         if not log.is_complete:
@@ -219,6 +223,7 @@ class _Lines:
         for kept, *others in same_names(found):
             self._refused[kept] = _ALIKE.format(" and ".join([kept, *others]))
             found = {name: kind for name, kind in found.items() if name not in others}
+        self._fractions = {name for name, kind in found.items() if may_be_rounded(kind)}
         numbers = self._numbers([name for name, kind in found.items() if has_numbers(kind)])
         types = {name: inferred(kind, numbers.get(name, Numbers())) for name, kind in found.items()}
         self._refused |= {name: _INEXACT for name, kind in types.items() if kind is None}
@@ -239,13 +244,12 @@ class _Lines:
         return {name: Numbers(*seen) for name, seen in zip(names, found, strict=True)}
 
     def _rounded(self, columns: Sequence[str]) -> str | None:
-        """One of the columns that are doubles since nothing declares them, and have decimals that no double is."""
-        unknown = [name for name in columns if name not in self._declared]
-        doubles = [name for name in unknown if self._in_lines.get(name) in ("DOUBLE", "JSON")]
+        """One of the columns whose fractions are doubles, as none is declared, with decimals that no double is."""
+        doubles = [name for name in columns if name in self._fractions]
         if not doubles:
             return None
-        looked_for = ", ".join(f"bool_or({has_long_fraction(name)})" for name in doubles)
-        (found,) = sql.do(self._connection, f"SELECT {looked_for} FROM {_objects(self._paths)}")
+        looked_for = ", ".join(f"bool_or({has_mark(name)})" for name in doubles)
+        (found,) = sql.do(self._connection, f"SELECT {looked_for} FROM ({marked(_objects(self._paths))})")
         return next((name for name, is_long in zip(doubles, found, strict=True) if is_long), None)
 
 

@@ -7,7 +7,6 @@ all those of its column unsigned.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -50,8 +49,10 @@ def _long_fraction(most: int) -> str:
     )
 
 
-_LONG_FRACTION = _long_fraction(17)
-"""No double has more digits, but decimals have."""
+_LONG_FRACTION = rf"([:,\[]\s*)-?(?:{_long_fraction(17)})[\d.eE+-]*"
+"""No double has more digits, but decimals have. In a line, with what is before it."""
+_MARK = "Infinity"
+"""What JSON has in strings alone, and DuckDB takes for a number in its place."""
 _STRINGS = r'"(?:[^"\\]|\\.)*"'
 _BEYOND_BIGINT = rf"(?:^|[:,\[])-?{_above(2**63 - 1)}(?:[,\]}}]|$)"
 _BEYOND_DOUBLE = rf"^-?{_above(2**53)}$"
@@ -187,12 +188,29 @@ class Numbers:
         return f"[{', '.join(f'bool_or(regexp_matches({bare}, {text(pattern)}))' for pattern in patterns)}]"
 
 
-def has_long_fraction(name: str) -> str:
-    """SQL that says of a line, `json`, whether a column of it is a number that only decimals hold: as a column of JSON
-    it would be rounded already."""
-    key = re.escape(json.dumps(name, ensure_ascii=False))
-    pattern = rf"{key}\s*:\s*-?(?:{_LONG_FRACTION})"
-    return f"regexp_matches(CAST(json AS VARCHAR), {text(pattern)})"
+def may_be_rounded(structure: Any) -> bool:
+    """Whether numbers with fractions may be in what `json_group_structure` says of a column."""
+    return not _leaves(structure).isdisjoint(("DOUBLE", "JSON"))
+
+
+def marked(objects: str) -> str:
+    """SQL of the lines, as `line`, that have numbers which only decimals hold, with a mark in place of each: in what
+    DuckDB takes out of a line they would be rounded already.
+
+    Args:
+        objects: SQL of all lines, as `json`.
+    """
+    line, pattern = "CAST(json AS VARCHAR)", text(_LONG_FRACTION)
+    return (
+        f"SELECT regexp_replace({line}, {pattern}, '\\1{_MARK}', 'g') AS line "
+        f"FROM {objects} WHERE regexp_matches({line}, {pattern})"
+    )
+
+
+def has_mark(name: str) -> str:
+    """SQL that says of a `line` of `marked` whether there is a mark in a column of it."""
+    pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+    return f"contains({_bare(f'CAST(json_extract(line, {text(pointer)}) AS VARCHAR)')}, {text(_MARK)})"
 
 
 def has_numbers(structure: Any) -> bool:

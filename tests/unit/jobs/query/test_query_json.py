@@ -536,6 +536,33 @@ def test_decimals_that_a_transform_makes_are_not_rounded(tmp_path: Path, value: 
         assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE length(order_id) = 1") == "a"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"price":0.123456789012345678}',
+        b"[1, -12345678901234567890.12]",
+        b'[{"price": 1.5}, {"price": 0.123456789012345678}]',
+        b'{"x":[{"y":[[1.5],[0.123456789012345678000]]}]}',
+        # A map, which is text since its keys are one to SQL, and a field of several kinds.
+        b'{"A":12345678901234567890.12,"a":1.00}',
+        b'{"":{"x":12345678901234567890.12}}',
+        b'[true,"x",12345678901234567890.12]',
+    ],
+)
+def test_decimals_within_what_a_transform_makes_are_not_rounded(tmp_path: Path, value: bytes) -> None:
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS `a/~1` FROM events")
+    short = b'{"order_id":"b","a/~1":{"s":":1.2345678901234567890123,","n":[1.5]},"z":1.2345678901234567890123}\n'
+    table.write(0, [short])
+    table.write(1, [b'{"order_id":"a","a/~1":%b}\n' % value])
+    sql = 'SELECT "a/~1" AS x FROM lake'
+    done = ask(str(table.folder), "--sql", sql)
+    assert done.exit_code == 3
+    assert "column a/~1 of orders (JSON files) has fractions with more digits than a double keeps" in done.stderr
+    assert keys_of(table, "--sql", "SELECT order_id FROM lake") == "ab"
+    only = rows_of(str(table.folder), "--at", "batch 0", "--sql", sql)
+    assert only == [{"x": {"s": ":1.2345678901234567890123,", "n": [1.5]}}]
+
+
 def test_columns_are_in_the_order_of_the_newest_lines(tmp_path: Path) -> None:
     """And not in that in which DuckDB's threads were done, another one with each query."""
     table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS x FROM events")
