@@ -21,20 +21,18 @@ Moment: TypeAlias = datetime | Commit
 """A time, in UTC, or a commit."""
 
 _UNITS = {
-    "s": "seconds",
-    "sec": "seconds",
-    "second": "seconds",
-    "m": "minutes",
-    "min": "minutes",
-    "minute": "minutes",
-    "h": "hours",
-    "hour": "hours",
-    "d": "days",
-    "day": "days",
-    "w": "weeks",
-    "week": "weeks",
+    name: unit
+    for unit, names in {
+        "milliseconds": ("ms",),
+        "seconds": ("s", "sec", "secs", "second", "seconds"),
+        "minutes": ("m", "min", "mins", "minute", "minutes"),
+        "hours": ("h", "hour", "hours"),
+        "days": ("d", "day", "days"),
+        "weeks": ("w", "week", "weeks"),
+    }.items()
+    for name in names
 }
-_SPAN = re.compile(r"(\d+)\s*([a-z]+?)s?(?=\s|\d|$)\s*(?:and\s+)?")
+_SPAN = re.compile(r"(\d+)\s*([a-z]+)\s*(?:and\s+)?")
 _INSTANT = re.compile(r"\d{17}|\d{14}")
 _BATCH = re.compile(r"batch\s*(\d+)")
 _UTC = re.compile(r" ?UTC$")
