@@ -17,6 +17,8 @@ from typer.core import TyperGroup
 from lakestream_loadgen.errors import LakeError, LedgerError, LoadgenError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakestream_loadgen.ledger.reader import Ledgers
 
 logger = logging.getLogger(__name__)
@@ -77,14 +79,14 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
 ) -> None:
     """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 no, or not all, could be audited."""
     # Here, since `load` needs none of it, and Arrow takes a while to import.
-    from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
+    from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet
     from lakestream_loadgen.audit.lake import JSON_FILES, require_files
     from lakestream_loadgen.audit.report import exit_status, report_json, report_text
     from lakestream_loadgen.ledger.reader import read_ledgers
 
     try:
+        kept = _kept(quarantine, quarantine_files)
         rows = read_json_lake(json, _listed(files, json))
-        kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
         ledgers = read_ledgers(ledger, stream=stream)
         verdict = audit(ledgers.entries, rows, kept, open_ledgers=ledgers.open, allow_open_ledgers=allow_open_ledgers)
         if verdict.ok and not verdict.acknowledged:
@@ -104,6 +106,17 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
         typer.echo(f"lakestream audit: {error}", err=True)
         raise typer.Exit(2) from error
     raise typer.Exit(exit_status(verdict, compared))
+
+
+def _kept(quarantine: str | None, files: Path | None) -> pa.Table | None:
+    """The unusable records; None: nobody has named a quarantine."""
+    from lakestream_loadgen.audit import read_quarantine
+
+    if quarantine is not None:
+        return read_quarantine(quarantine, _listed(files, quarantine))
+    if files is not None:
+        raise LakeError("--quarantine-files goes with --quarantine, the folder that these files are in")
+    return None
 
 
 def _require_one_stream(ledgers: Ledgers, location: str, missing: int) -> None:

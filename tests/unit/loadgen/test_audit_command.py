@@ -180,6 +180,14 @@ def test_only_listed_files_of_the_quarantine_count(lake: Path) -> None:
     assert run(lake, *quarantine, "--quarantine-files", str(lake / "kept.txt"))[0] == 0
 
 
+def test_files_of_a_quarantine_that_is_not_named_are_refused(lake: Path) -> None:
+    """Their records would count as missing."""
+    (lake / "kept.txt").write_text("a.parquet\n")
+    status, output = run(lake, "--quarantine-files", str(lake / "kept.txt"))
+    told = "lakestream audit: --quarantine-files goes with --quarantine, the folder that these files are in\n"
+    assert (status, output) == (2, told)
+
+
 def test_a_snapshot_that_differs_exits_with_1(lake: Path) -> None:
     path = lake / "snapshot" / "s.parquet"
     pa.parquet.write_table(pa.parquet.read_table(path).slice(1), path)
