@@ -13,7 +13,7 @@ import typer
 from lakestream.command import File, explained, load, named
 from lakestream.logs import log_to_stderr
 from lakestream.query.form import MOST, SHOWN, Format, require_stdout
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, log_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, log_of, require_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +65,8 @@ def show(
         from lakestream.query.rows import first
 
         require_stdout(output)
+        if reason is not None:
+            require_text("--reason", reason)
         target, document = described(path, file, writer)
         log = target.required_log()
         found = of_reason(reason, _records(log, SCHEMA.names))

@@ -13,6 +13,7 @@ from lakestream.command import load
 from lakestream.errors import SettingsError
 from lakestream.query.target import Target, at_path, of_writer, require_folder
 from lakestream.storage import StoreSettings
+from lakestream.texts import is_utf8
 from lakestream_api import LakeStream
 
 TablePath: TypeAlias = Annotated[
@@ -67,6 +68,16 @@ def log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSett
         SettingsError, InvalidDocumentError: as `target_of`; or nobody writes the table.
     """
     return target_of(path, file, writer).required_log()
+
+
+def require_text(option: str, given: str) -> None:
+    """Check that what an option is given is a text: the shell hands on any bytes.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    if not is_utf8(given):
+        raise SettingsError(f"{option} is not UTF-8: {given!r}")
 
 
 def require_extra(*modules: str) -> None:

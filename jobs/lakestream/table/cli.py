@@ -13,7 +13,7 @@ import typer
 from lakestream.command import WithDefault, explained
 from lakestream.errors import SettingsError
 from lakestream.logs import log_to_stderr
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, target_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, require_text, target_of
 from lakestream.statuses import PLANNED
 from lakestream.texts import printable
 from lakestream_api import LakeStream, merged_below
@@ -210,6 +210,7 @@ def _ask(
         from lakestream.table.look import look
         from lakestream.table.services import ask, plan_of
 
+        require_text("--comment", comment)
         target, document = described(path, file, writer)
         limit = _merged_below(document, writer)
         report = look(target, 0) if limit is None else look(target, 0, limit)

@@ -128,6 +128,13 @@ def test_records_are_counted_by_reason(kept: Kept) -> None:
     ]
 
 
+def test_a_reason_that_is_no_text_is_refused(kept: Kept) -> None:
+    """As a shell hands on what is Latin-1."""
+    done = kept.try_to("show", "--reason", "x\udcff")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "lakestream: --reason is not UTF-8: 'x\\udcff'\n"
+
+
 def test_to_count_records_takes_neither_their_bytes_nor_the_memory_for_all(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.batch(0, [(random.Random(1).randbytes(1 << 20), f"not JSON {number % 2}") for number in range(4)])

@@ -189,6 +189,13 @@ def test_a_request_is_put_once_and_told_until_it_is_carried_out(lake: Path) -> N
     assert "request 2: " in table("savepoint", "create", *document, "--yes").stdout
 
 
+def test_a_comment_that_is_no_text_is_refused(lake: Path) -> None:
+    """As a shell hands on what is Latin-1."""
+    done = table("savepoint", "create", "-f", f"{lake}/orders.yaml", *HUDI, "--comment", "x\udcff", "--yes")
+    assert (done.exit_code, done.stdout) == (Exit.SETTINGS, "")
+    assert done.stderr == "lakestream: --comment is not UTF-8: 'x\\udcff'\n"
+
+
 def test_a_request_that_waits_is_taken_back_and_one_that_was_begun_is_not(lake: Path) -> None:
     document = ("-f", f"{lake}/orders.yaml", *HUDI)
     store = ObstoreLogStore.at(StoreSettings(LakePath.parse(f"{lake}/checkpoint/hudi"), S3Settings("")))
