@@ -34,7 +34,7 @@ def named(file: Path) -> str:
 
 
 class WithDefault(TyperGroup):
-    """Sub-commands, also behind their options, one of which may be left out: what names none is an argument of it."""
+    """Sub-commands, also behind their options, one of which may be left out: then the first argument names none."""
 
     default: ClassVar[str]
 
@@ -50,6 +50,8 @@ class WithDefault(TyperGroup):
             is_value = place > 0 and args[place - 1].startswith("-") and args[place - 1] in valued
             if arg in self.commands and not is_value:
                 return [arg, *args[:place], *args[place + 1 :]]
+            if arg == "--" or not (is_value or arg.startswith("-")):
+                break
         return [self.default, *args]
 
 

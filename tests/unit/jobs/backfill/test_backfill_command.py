@@ -492,3 +492,16 @@ def test_a_command_behind_options_is_no_file(lake: Lake, command: str) -> None:
     done = CliRunner().invoke(app, ["backfill", "-f", f"{lake.folder}/orders.yaml", "--writer=hudi", command])
     assert done.exit_code == 0, done.stderr
     assert "backfill 1" in done.stdout
+
+
+@pytest.mark.parametrize("before", ["--", "one.json"])
+@pytest.mark.parametrize("name", ["files", "status"])
+def test_a_folder_may_be_called_as_a_command(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, name: str, before: str
+) -> None:
+    lake.put("one.json")
+    lake.put(f"{name}/two.json")
+    monkeypatch.chdir(lake.folder / "files")
+    done = lake.behind_options(before, name)
+    assert done.exit_code == 0, done.stderr
+    assert "two.json" in [Path(part.path).name for part in lake.parts()]
