@@ -12,7 +12,7 @@ import typer
 from lakestream.command import File, WithDefault, explained, load, named
 from lakestream.errors import RequestError
 from lakestream.logs import log_to_stderr
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_for_requests
 from lakestream_api import Operation, Writer
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def status(path: TablePath = None, file: OptionalFile = None, writer: OptionalWr
     with explained():
         from lakestream.log import ObstoreLogStore, current_request
 
-        state = current_request(ObstoreLogStore.at(target_of(path, file, writer).log_for_requests()))
+        state = current_request(ObstoreLogStore.at(log_for_requests(path, file, writer)))
         if state is None:
             typer.echo("nobody has asked for a backfill")
             return
@@ -219,7 +219,7 @@ def cancel(path: TablePath = None, file: OptionalFile = None, writer: OptionalWr
     with explained():
         from lakestream.log import ObstoreLogStore, cancel_request, current_request
 
-        store = ObstoreLogStore.at(target_of(path, file, writer).log_for_requests())
+        store = ObstoreLogStore.at(log_for_requests(path, file, writer))
         state = current_request(store)
         if state is None or state.is_done:
             raise RequestError("nothing to cancel" + ("" if state is None else f": {state}"))

@@ -41,6 +41,22 @@ def described(path: str | None, file: Path | None, writer: str | None) -> tuple[
     Raises:
         SettingsError, InvalidDocumentError: as `target_of`.
     """
+    target, document = _meant(path, file, writer)
+    require_folder(target.table)
+    return target, document
+
+
+def log_for_requests(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:
+    """Where the driver of the writer of the table that is meant looks for requests; the table of a document may be yet
+    to come.
+
+    Raises:
+        SettingsError, InvalidDocumentError: as `target_of`; or nobody writes the table.
+    """
+    return _meant(path, file, writer)[0].log_for_requests()
+
+
+def _meant(path: str | None, file: Path | None, writer: str | None) -> tuple[Target, LakeStream | None]:
     if path is None and file is None:
         raise SettingsError(
             "give the path of a table, or a document and one of its writers: -f lakestream.yaml --writer NAME"
@@ -56,9 +72,7 @@ def described(path: str | None, file: Path | None, writer: str | None) -> tuple[
     if writer is None:
         names = ", ".join(one.name for one in document.spec.writers)
         raise SettingsError(f"which table? Give --writer, one of: {names}")
-    target = of_writer(document, writer, os.environ)
-    require_folder(target.table)
-    return target, document
+    return of_writer(document, writer, os.environ), document
 
 
 def log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:

@@ -141,6 +141,15 @@ def test_a_backfill_can_be_cancelled(lake: Lake) -> None:
     assert "backfill 2: " in lake.backfill(path).stdout
 
 
+def test_what_is_asked_for_before_the_first_start_is_looked_at_and_cancelled(lake: Lake) -> None:
+    """The first driver makes the folder of the table."""
+    (lake.folder / "hudi").rmdir()
+    lake.backfill(lake.put("a.json"))
+    assert "backfill 1 has come to part 0 of 1" in lake.backfill("status").stdout
+    assert "backfill 1 is cancelled" in lake.backfill("cancel").stdout
+    assert "there is no folder" in CliRunner().invoke(app, ["backfill", "status", f"{lake.folder}/hudi"]).stderr
+
+
 def test_a_large_file_is_cut(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cut, "_PART_BYTES", 100)
     monkeypatch.setattr(cut, "_PART_ROWS", 2)
