@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, ClassVar
@@ -55,6 +56,15 @@ class WithDefault(TyperGroup):
         return [self.default, *args]
 
 
+def buffer_stdout() -> None:
+    """Have stdout take all that it is given: without a buffer (PYTHONUNBUFFERED) the system may write a part of it, as
+    onto a disk that is filling up, and Python leaves the rest out without an error."""
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, sys.stdout.errors, line_buffering=True
+        )
+
+
 def load(file: Path) -> LakeStream:
     """Read a document.
 
@@ -99,6 +109,7 @@ def explained(*, is_driver: bool = False) -> Iterator[None]:
     except (typer.Exit, BrokenPipeError):
         raise
     except Exception as error:
+        _leave_unwritten()
         if isinstance(error, OSError) and error.strerror and not as_json():
             # The machine's own, as a disk that is full; in a pod, where nobody sees the command, with a traceback.
             _fail(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", Exit.FAILED, last_word)
@@ -107,6 +118,17 @@ def explained(*, is_driver: bool = False) -> Iterator[None]:
             raise
         logger.critical("a bug", exc_info=True)
         raise typer.Exit(Exit.FAILED) from error
+
+
+def _leave_unwritten() -> None:
+    """What stdout has refused, Python would try to write once more as it ends, and take another status for it."""
+    if (stdout := getattr(sys, "stdout", None)) is None:
+        return
+    try:
+        stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            stdout.close()
 
 
 def _unsaid(message: str) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from lakestream.command import File, explained, load, text_of
+from lakestream.command import File, buffer_stdout, explained, load, text_of
 from lakestream.logs import log_to_stderr
 from lakestream.statuses import Exit
 from lakestream.texts import printable_lines
@@ -94,6 +94,7 @@ def _options(
             err=True,
         )
         raise typer.Exit(Exit.PERMANENT)
+    buffer_stdout()
 
 
 @app.command()

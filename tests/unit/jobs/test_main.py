@@ -1,5 +1,7 @@
 """The `lakestream` command, as far as it needs nothing beside itself."""
 
+import io
+import os
 import runpy
 import subprocess
 import sys
@@ -170,10 +172,36 @@ def test_each_of_several_files_is_validated(tmp_path: Path) -> None:
     assert result.stderr.startswith(f"lakestream: {empty}: ")
 
 
-def test_what_the_machine_refuses_is_told_without_a_traceback() -> None:
+class InParts(io.RawIOBase):
+    """A file that takes a few bytes at a time, as the system does of a pipe or a disk that is about to be full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self.written += bytes(data[:7])
+        return min(7, len(data))
+
+
+def test_all_is_written_though_stdout_is_unbuffered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with PYTHONUNBUFFERED=1, which images have."""
+    raw = InParts()
+    stdout = io.TextIOWrapper(raw, "utf-8", write_through=True)  # type: ignore[type-var]
+    monkeypatch.setattr(sys, "stdout", stdout)
+    app(["validate", "-f", str(EXAMPLE)], standalone_mode=False)
+    assert raw.written.decode().endswith("has not been asked: a start does.\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_the_machine_refuses_is_told_without_a_traceback(unbuffered: str) -> None:
     command = [sys.executable, "-m", "lakestream.main", "validate", "-f", str(EXAMPLE)]
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "lakestream: No space left on device"
     assert "Traceback" not in done.stderr
