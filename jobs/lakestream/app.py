@@ -53,7 +53,7 @@ from lakestream.spark.executors import SparkExecutorPool
 from lakestream.spark.failures import spark_errors_in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.session import build_session, instances_of, stop_session
+from lakestream.spark.session import build_session, executors_of, instances_of, require_submitted, stop_session
 from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
 from lakestream.statuses import Exit
@@ -92,13 +92,16 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
     """Run one writer until it is stopped or, if so asked, has caught up; returns the number of batches committed.
 
     What is cheap to check is checked before Spark is started, and the log is taken over before that
-    too: a driver that was replaced has the time of Spark's start to stop.
+    too: a driver that was replaced has the time of Spark's start to stop. What needs no log is checked before it is
+    taken over: one that cannot run replaces none that does.
 
     Raises:
         InvalidDocumentError: there is no such writer.
         LakeStreamError: any other, as told there.
     """
     writer = document.writer(writer_name)
+    if run_settings.cores is None:
+        require_submitted()
     for sentence in advice(document):
         logger.warning("%s", sentence)
     stop = StopSignal()
@@ -119,6 +122,7 @@ def _ingest(
     source = settings.kinesis_settings(document.spec.source.kinesis, writer)
     s3 = S3Settings.from_environment(os.environ, source.region)
     with ExitStack() as stack:
+        publishers = _publishers(run_settings, control)
         client = HttpKinesisClient(source)
         stack.callback(client.close)
         place = places.checkpoint_place(document, writer, s3)
@@ -128,9 +132,8 @@ def _ingest(
         stack.enter_context(_watch(place, log, stop))
         stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(spark_errors_in_our_words())
-        spark = build_session(
-            settings.session_settings(document, writer, s3, run_settings.cores, executors=control.executors)
-        )
+        session = settings.session_settings(document, writer, s3, run_settings.cores, executors=control.executors)
+        spark = build_session(session)
         stack.callback(stop_session, spark)
         job = _job(document, writer, run_settings)
         cut = settings.planner_settings(document, writer)
@@ -153,7 +156,7 @@ def _ingest(
             spark=spark,
             planner=planner,
             job=job,
-            publishers=_publishers(stack, run_settings, control),
+            publishers=[*publishers, *_served(stack, run_settings)],
             control=control,
             stop=stop,
             running=running,
@@ -224,7 +227,7 @@ class _Parts:
                 self.job,
                 self.publishers,
                 core_seconds=times.written,
-                executors=lambda: _executors(self.spark),
+                executors=lambda: executors_of(self.spark),
                 kinesis_now=self.client.now,
                 table=table,
                 quarantine=self.quarantine,
@@ -360,23 +363,21 @@ def _job(document: LakeStream, writer: Writer, run_settings: RunSettings) -> Job
     )
 
 
-def _publishers(stack: ExitStack, run_settings: RunSettings, control: DriverControl) -> list[ProgressPublisher]:
-    local = run_settings.cores is not None
-    publishers: list[ProgressPublisher] = [control]
-    if run_settings.progress_file is not None:
-        publishers.append(JsonLinesProgress(run_settings.progress_file))
-    if run_settings.metrics_port is not None:
-        registry = CollectorRegistry()
-        # In a pod Prometheus comes from outside; on a laptop nobody does.
-        stack.enter_context(serve_metrics(registry, run_settings.metrics_port, loopback=local))
-        publishers.append(PrometheusProgress(registry))
-    return publishers
+def _publishers(run_settings: RunSettings, control: DriverControl) -> list[ProgressPublisher]:
+    """Those that take nothing away from a predecessor."""
+    if run_settings.progress_file is None:
+        return [control]
+    return [control, JsonLinesProgress(run_settings.progress_file)]
 
 
-def _executors(spark: SparkSession) -> int:
-    """Executors that have registered; in local mode the driver is the one."""
-    block_managers: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
-    return max(1, block_managers - 1)
+def _served(stack: ExitStack, run_settings: RunSettings) -> list[ProgressPublisher]:
+    """Those whose port a predecessor may have until it ends."""
+    if run_settings.metrics_port is None:
+        return []
+    registry = CollectorRegistry()
+    # In a pod Prometheus comes from outside; on a laptop nobody does.
+    stack.enter_context(serve_metrics(registry, run_settings.metrics_port, loopback=run_settings.cores is not None))
+    return [PrometheusProgress(registry)]
 
 
 def _slots(spark: SparkSession, control: DriverControl, job: Job) -> int:

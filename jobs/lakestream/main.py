@@ -108,7 +108,7 @@ def ingest(
         bool, typer.Option("--until-caught-up", help="End once all that had arrived is committed.")
     ] = False,
     cores: Annotated[
-        int | None, typer.Option(min=1, help="Task slots of local Spark. Default: all cores of the machine.")
+        int | None, typer.Option(min=1, max=4096, help="Task slots of local Spark. Default: all cores of the machine.")
     ] = None,
     cluster: Annotated[
         bool,

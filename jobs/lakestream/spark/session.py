@@ -62,7 +62,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
     Raises:
         JavaNotFoundError, LocalSparkError, JarsUnavailableError: as told there.
-        SettingsError: no spark-submit has said which cluster is meant.
+        SettingsError: as `require_submitted`.
     """
     conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -70,6 +70,20 @@ def build_session(settings: SessionSettings) -> SparkSession:
         _keep_no_checksums(spark)
     logger.info("Spark %s is there: %s", spark.version, spark.sparkContext.applicationId)
     return spark
+
+
+def require_submitted() -> None:
+    """Check that a cluster is meant: without spark-submit's word it would be local Spark.
+
+    Raises:
+        SettingsError: no spark-submit has said which one.
+    """
+    # Of the image's entry point, or of a spark-submit that has started this process.
+    if not {"PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"} & os.environ.keys():
+        raise SettingsError(
+            "--cluster takes Spark's master from spark-submit, and none has started this: run it as a "
+            "SparkApplication, or leave --cluster out"
+        )
 
 
 def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
@@ -82,12 +96,7 @@ def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
 
 
 def _on_cluster(settings: SessionSettings) -> SparkConf:
-    # Of the image's entry point, or of a spark-submit that has started this process. Without, it would be local Spark.
-    if not {"PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"} & os.environ.keys():
-        raise SettingsError(
-            "--cluster takes Spark's master from spark-submit, and none has started this: run it as a "
-            "SparkApplication, or leave --cluster out"
-        )
+    require_submitted()
     # The launcher reads the file of properties that PYSPARK_SUBMIT_ARGS names, and the JVM knows them from then on.
     java = " ".join(java_options(image_archive()))
     _start_jvm(SparkConf(loadDefaults=False).set("spark.driver.defaultJavaOptions", java))
@@ -108,6 +117,12 @@ def instances_of(spark: SparkSession) -> int:
     """Executors that a session on a cluster was started with."""
     # Two are what Spark asks for if nobody says.
     return int(spark.sparkContext.getConf().get("spark.executor.instances", "2"))
+
+
+def executors_of(spark: SparkSession) -> int:
+    """Executors that have registered; in local mode the driver is the one."""
+    block_managers: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
+    return max(1, block_managers - 1)
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from functools import cache
@@ -30,19 +30,20 @@ def accept(*_: object) -> None:
     raise LakeStreamError(ACCEPTED)
 
 
-def start(lab: Lab) -> Result:
+def start(lab: Lab, *options: str) -> Result:
     """A driver up to where it starts Spark: so far it needs no process of its own."""
     lab.save()
     with lab.writer.environment(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ACCESS_KEY_ID", "test")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
         patch.setattr("lakestream.app.build_session", accept)
-        return CliRunner().invoke(app, ["ingest", "--cores", "1", "-f", str(lab.path), "--writer", lab.writer.name])
+        command = ["ingest", "--cores", "1", "-f", str(lab.path), "--writer", lab.writer.name, *options]
+        return CliRunner().invoke(app, command)
 
 
-def require_refusal(lab: Lab, status: Exit, *parts: str) -> None:
+def require_refusal(lab: Lab, status: Exit, *parts: str, options: Sequence[str] = ()) -> None:
     """It ends with that status, and its last line says why, in one sentence for a person."""
-    ended = start(lab)
+    ended = start(lab, *options)
     last = ended.output.splitlines()[-1]
     assert ended.exit_code == status, ended.output
     assert last.startswith("lakestream: "), ended.output
@@ -133,3 +134,21 @@ def test_a_stream_that_does_not_exist_is_named(labs: Labs) -> None:
     lab = labs.make(Table.JSON)
     lab.document["spec"]["source"]["kinesis"]["stream"] = "nowhere"
     require_refusal(lab, Exit.PERMANENT, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--progress-file", "/"), "--progress-file / cannot be written: Is a directory"),
+        (("--cluster",), "--cluster takes Spark's master from spark-submit, and none has started this"),
+    ],
+)
+def test_a_driver_that_cannot_run_replaces_none(
+    started: Callable[[Table], Lab], monkeypatch: pytest.MonkeyPatch, options: Sequence[str], said: str
+) -> None:
+    for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    lab = started(Table.JSON)
+    before = epochs_of(lab.writer)
+    require_refusal(lab, Exit.SETTINGS, said, options=options)
+    assert epochs_of(lab.writer) == before

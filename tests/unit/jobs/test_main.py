@@ -207,6 +207,12 @@ def test_what_the_machine_refuses_is_told_without_a_traceback(unbuffered: str) -
     assert "Traceback" not in done.stderr
 
 
+def test_more_task_slots_than_spark_can_count_are_refused() -> None:
+    done = CliRunner().invoke(app, ["ingest", "-f", str(EXAMPLE), "--writer", "hudi", "--cores", "3000000000"])
+    assert done.exit_code == 2
+    assert "4096" in done.stderr
+
+
 def test_a_python_without_docstrings_is_told_what_it_lacks() -> None:
     """PySpark fails as it is imported, with a TypeError."""
     command = [sys.executable, "-OO", "-m", "lakestream.main", "validate", "-f", str(EXAMPLE)]
