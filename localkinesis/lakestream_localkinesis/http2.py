@@ -12,6 +12,7 @@ from h2.connection import H2Connection
 from h2.events import (
     DataReceived,
     Event,
+    RemoteSettingsChanged,
     RequestReceived,
     StreamEnded,
     StreamReset,
@@ -140,7 +141,7 @@ class Http2:
             case StreamReset(stream_id=int(stream_id)):
                 self._incoming.pop(stream_id, None)
                 self._outgoing.pop(stream_id, None)
-            case WindowUpdated():
+            case WindowUpdated() | RemoteSettingsChanged():
                 for stream_id in list(self._outgoing):
                     self._send(stream_id)
             case _:

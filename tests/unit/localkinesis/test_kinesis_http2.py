@@ -7,6 +7,7 @@ import h2.connection
 import h2.events
 import h2.exceptions
 import pytest
+from h2.settings import SettingCodes
 
 from lakestream_localkinesis import http
 from lakestream_localkinesis.http import Request, Response
@@ -116,6 +117,21 @@ def test_an_answer_larger_than_the_clients_credit_goes_out_as_it_is_granted():
         pair.to_server()
 
     assert got == body
+
+
+def test_credit_that_a_client_gives_all_its_streams_by_a_setting_goes_on_with_an_answer():
+    """RFC 9113, 6.9.2: no WINDOW_UPDATE of the stream follows."""
+    pair = Pair()
+    pair.client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 0})
+    pair.client.send_headers(1, HEADERS, end_stream=True)
+    pair.to_server()
+    pair.server.respond(1, Response(200, "t", b"answer"), DATE)
+    assert joined(pair.to_client()) == b""
+    pair.client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 65_535})
+    pair.to_server()
+
+    assert joined(pair.to_client()) == b"answer"
+    assert not pair.server.is_open(1)
 
 
 def test_a_whole_put_needs_no_credit_in_between():
