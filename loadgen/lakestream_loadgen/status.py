@@ -24,13 +24,12 @@ def exit_status(environment: Environment, settled: RecordsSettled, missing: set[
     """
     if log.unhandled_greenlet_exception:
         return CANNOT
+    # A worker that is missing may not have told what was acknowledged to it.
+    if not (settled.acknowledged or missing) and _begins_by_itself(environment):
+        logger.critical("the load has written nothing: Kinesis had acknowledged no record when it was over")
+        return CANNOT
     raised = environment.runner is not None and bool(environment.runner.exceptions)
-    if missing or raised or settled.lost:
-        return 1
-    if settled.acknowledged or not _begins_by_itself(environment):
-        return 0
-    logger.critical("the load has written nothing: it was over before its first record")
-    return CANNOT
+    return 1 if missing or raised or settled.lost else 0
 
 
 def _begins_by_itself(environment: Environment) -> bool:

@@ -196,9 +196,10 @@ def test_a_stream_that_does_not_exist_is_said_and_fails(kinesis: LocalKinesis, t
     status, output = run_load(
         kinesis, *("--stream", "none", "--users", "5", "-r", "5", "--run-time", "2s", "--ledger", str(tmp_path))
     )
-    assert status == 1
+    assert status == 2, output
     assert "ResourceNotFoundException" in output
     assert "none: records failed" in output
+    assert "the load has written nothing: " in output
 
 
 def test_help_has_our_options_beside_those_of_locust(kinesis: LocalKinesis) -> None:

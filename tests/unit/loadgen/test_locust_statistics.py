@@ -110,7 +110,12 @@ CASES = {
         for begins in ({"headless": True, "autostart": False}, {"headless": False, "autostart": True}):
             environment.parsed_options = Namespace(**begins)
             assert exit_status(environment, settled, set()) == 2
+            assert exit_status(environment, settled, {"worker-1"}) == 1, "who knows what was acknowledged to it"
+        statistics.given_up(3, Outcome.FAILED, "ResourceNotFoundException")
+        assert exit_status(environment, settled, set()) == 2
         statistics.acknowledged(1, 100, Counter({0.0: 1}))
+        assert exit_status(environment, settled, set()) == 1
+        settled.lost = 0
         assert exit_status(environment, settled, set()) == 0
     """,
     "rows can be sent to a master and added up there": """
