@@ -71,6 +71,7 @@ def test_its_service_is_what_the_config_map_names(render: Render) -> None:
         "AWS_ENDPOINT_URL_KINESIS": f"http://localkinesis.lake.svc:{PORT}",
         "AWS_ENDPOINT_URL_S3": "http://s3.lake.svc:7070",
         "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
     }
     secret = rendered.one("Secret", "local-aws")["stringData"]
     assert set(secret) == {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
