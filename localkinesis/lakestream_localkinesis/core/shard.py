@@ -179,10 +179,12 @@ class Shard:
         sizes_before = [*self._sizes_before[-count:], self.counters.incoming_bytes]
         return Batch(self._appended - count, self._arrivals[-1], sizes_before, self._records[-count:])
 
-    def count_before(self, appended: int, incoming_bytes: int) -> None:
-        """Go on after records that are not there any more."""
-        self._appended = self.counters.incoming_records = appended
-        self.counters.incoming_bytes = incoming_bytes
+    def go_on_after(self, appended: int, incoming_bytes: int) -> None:
+        """Go on after records that are missing: their bytes are no part of a page that begins before them."""
+        missing = incoming_bytes - self.counters.incoming_bytes
+        if missing:
+            self._sizes_before = [size + missing for size in self._sizes_before]
+        self._count(appended, incoming_bytes)
 
     def extend(self, batch: Batch) -> None:
         """Append records as another shard of the same name gave them by `newest`: with the same sequence numbers."""
@@ -196,7 +198,7 @@ class Shard:
     def skip(self, batch: Batch) -> None:
         """Count records as `extend` does, and keep none."""
         self._left_out = record_index_of(int(batch.records[0][_NUMBER])) - batch.before - 1
-        self.count_before(batch.before + len(batch.records), batch.sizes_before[-1])
+        self._count(batch.before + len(batch.records), batch.sizes_before[-1])
 
     def begin_at(self, now_ms: int) -> None:
         """Give record indices from now on that were never given before, whatever is known of those that were.
@@ -283,6 +285,10 @@ class Shard:
 
     def __len__(self) -> int:
         return len(self._records) - self._head
+
+    def _count(self, appended: int, incoming_bytes: int) -> None:
+        self._appended = self.counters.incoming_records = appended
+        self.counters.incoming_bytes = incoming_bytes
 
     def _page_at_end(self, cursor: Cursor, now_ms: int) -> Page:
         if not self.is_open:

@@ -120,7 +120,7 @@ class Replay:
             for index, (records, size) in shards.items():
                 shard = self._streams[ident].shards[index]
                 missing += records - shard.appended
-                shard.count_before(records, size)
+                shard.go_on_after(records, size)
         # Segments that are not there were removed by `prune`, or by somebody who knows of it.
         if missing and segment.number - 1 == self._number:
             logger.warning(

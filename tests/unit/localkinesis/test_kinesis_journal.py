@@ -451,6 +451,25 @@ def test_without_a_damaged_segment_the_others_go_on(host: Host):
     assert host.start().read_all("orders", shard) == [b"first", b"third", b"fourth"]
 
 
+def test_records_of_a_segment_that_is_gone_are_no_part_of_a_page(host: Host):
+    """Who read the first page across the gap was throttled for the bytes of all that was missing."""
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"first")["ShardId"]
+    api = host.start(segment_bytes=1 << 30)
+    for _ in range(12):
+        api.put("orders", b"lost" * 250_000)
+    api = host.start()
+    api.put("orders", b"last!")
+    host.stop()
+    host.segments()[1].unlink()
+
+    api = host.start(AccountSettings())
+    assert api.read_all("orders", shard) == [b"first", b"last!"]
+    assert api.read_all("orders", shard) == [b"first", b"last!"]
+    assert api.application.account.streams["orders"].shards[0].counters.outgoing_bytes == 2 * len(b"firstkeylast!key")
+
+
 @pytest.mark.parametrize("kind", ["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
 def test_without_a_damaged_segment_subscriptions_continue_where_they_were(host: Host, kind: str):
     """A continuation counted the records that are missing, and lay behind some of those before them."""
