@@ -2,8 +2,8 @@
 
 An order is inserted, updated any number of times with a rising ``version``, and perhaps deleted; nothing
 follows its delete. Some updates are *late*: they keep the time and version they were made with, but are
-handed out after newer ones. Some events are *malformed*: no reader can parse them, but the bytes
-``"event_id":"…"`` stay legible so that the audit can find them in quarantine.
+handed out after newer ones; a delete waits for them. Some events are *malformed*: no reader can parse them, but
+the bytes ``"event_id":"…"`` stay legible so that the audit can find them in quarantine.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ class EventMix:
 class _Order:
     """An order that can still change. Small, for there are many, and to touch one is to miss the CPU's caches."""
 
-    __slots__ = ("created_at", "customer_id", "held", "order_id", "version")
+    __slots__ = ("created_at", "customer_id", "late_until", "order_id", "version")
 
     def __init__(self, order_id: str, customer_id: str, created_at: str) -> None:
         self.order_id = order_id
         self.customer_id = customer_id
         self.created_at = created_at
         self.version = 1
-        self.held = 0  # late events of this order that are still to be handed out
+        self.late_until = 0.0  # when the last of its late events is due
 
 
 def iso_timestamp(now: float) -> str:
@@ -111,7 +111,10 @@ def iso_timestamp(now: float) -> str:
 
 
 class OrderEvents:
-    """The events of one producer. The same seed, worker, prefix, mix and calls give the same bytes."""
+    """The events of one producer. The same seed, worker, prefix, mix and calls give the same bytes.
+
+    Calls at other times give the same events but for their times, and for where late ones come.
+    """
 
     def __init__(self, *, seed: int, worker: int, prefix: str, mix: EventMix) -> None:
         self._mix = mix
@@ -124,7 +127,7 @@ class OrderEvents:
         cents = self._random.integers(100, 1_000_000, _BLOCK).tolist()
         self._amounts = [f"{amount // 100}.{amount % 100:02d}" for amount in cents]
         self._live: list[_Order] = []
-        self._late: list[tuple[float, int, Record, _Order]] = []
+        self._late: list[tuple[float, int, Record]] = []
         self._events = 0
         self._orders = 0
         self._drawn: Iterator[tuple[int, int]] = iter(())
@@ -141,9 +144,7 @@ class OrderEvents:
             self._ends = [f'","updated_at":"{self._stamp}","note":"{note}"}}'.encode() for note in _NOTES]
         taken: list[Record] = []
         while self._late and self._late[0][0] <= now and len(taken) < count:
-            _, _, record, order = heapq.heappop(self._late)
-            order.held -= 1
-            taken.append(record)
+            taken.append(heapq.heappop(self._late)[2])
         while len(taken) < count:
             drawn = list(islice(self._drawn, count - len(taken)))
             if drawn:
@@ -178,8 +179,7 @@ class OrderEvents:
                 index = pick % len(live)
                 order = live[index]
                 version = order.version = order.version + 1
-                # A delete is its order's last event, so not while a late update is still to come.
-                if kind == _DELETE and not order.held:
+                if kind == _DELETE:
                     live[index] = live[-1]
                     live.pop()
                     last = True
@@ -198,6 +198,9 @@ class OrderEvents:
             record = _new_record(Record, (event_id, customer_id, data, False, order_id, last))
             if late:
                 self._hold(record, order, number, pick)
+            elif last and order.late_until >= self._now:
+                # A delete is its order's last event: behind the late one that is due at the same time.
+                heapq.heappush(self._late, (order.late_until, number, record))
             else:
                 made.append(_malformed(record, pick) if kind == _MALFORMED else record)
         self._events = number
@@ -217,10 +220,11 @@ class OrderEvents:
             self._live[pick % len(self._live)] = order
 
     def _hold(self, record: Record, order: _Order, number: int, pick: int) -> None:
-        order.held += 1
         # Of `pick`, what the choice of the order has not used up.
         lateness = pick // len(self._live) * len(self._live) / _PICKS * self._mix.max_lateness
-        heapq.heappush(self._late, (self._now + lateness, number, record, order))
+        due = self._now + lateness
+        order.late_until = max(order.late_until, due)
+        heapq.heappush(self._late, (due, number, record))
 
 
 def _malformed(good: Record, pick: int) -> Record:

@@ -16,6 +16,7 @@ from lakestream_loadgen.events import EventMix, OrderEvents, iso_timestamp
 from lakestream_loadgen.records import Record
 
 NOW = 1_790_000_000.0
+TIME = re.compile(rb'"\d{4}-\d\d-\d\dT[0-9:.]*Z"')
 
 mixes = st.builds(
     lambda shares, lateness, zipf, customers, live: EventMix(
@@ -33,8 +34,8 @@ def make(mix: EventMix, seed: int = 1, worker: int = 0) -> OrderEvents:
     return OrderEvents(seed=seed, worker=worker, prefix=f"t-w{worker}", mix=mix)
 
 
-def run(events: OrderEvents, cuts: list[int]) -> list[Record]:
-    return [record for second, count in enumerate(cuts) for record in events.take(count, NOW + second)]
+def run(events: OrderEvents, cuts: list[int], pace: float = 1.0) -> list[Record]:
+    return [record for number, count in enumerate(cuts) for record in events.take(count, NOW + number * pace)]
 
 
 def parsed(records: list[Record]) -> list[dict[str, object]]:
@@ -44,6 +45,18 @@ def parsed(records: list[Record]) -> list[dict[str, object]]:
 @given(mixes, st.integers(0, 2**32), st.lists(st.integers(0, 200), max_size=10))
 def test_the_same_seed_gives_the_same_bytes(mix: EventMix, seed: int, cuts: list[int]) -> None:
     assert run(make(mix, seed), cuts) == run(make(mix, seed), cuts)
+
+
+@given(mixes, st.lists(st.integers(0, 200), max_size=20), st.floats(0.001, 1000))
+def test_the_same_seed_gives_the_same_orders_at_any_rate(mix: EventMix, cuts: list[int], pace: float) -> None:
+    """What is late may come at another place, and times are other ones."""
+
+    def timeless(pace: float) -> dict[str, bytes]:
+        return {record.event_id: TIME.sub(b"", record.data) for record in run(make(mix), cuts, pace)}
+
+    one, other = timeless(1.0), timeless(pace)
+    both = one.keys() & other.keys()
+    assert {event_id: one[event_id] for event_id in both} == {event_id: other[event_id] for event_id in both}
 
 
 @given(mixes, st.lists(st.integers(0, 200), min_size=1, max_size=20))
