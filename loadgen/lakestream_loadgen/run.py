@@ -143,6 +143,8 @@ class LoadRun:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             # That one raises in whatever greenlet has the CPU, mostly a sender, which would be gone.
             gevent.signal_handler(signal.SIGINT, gevent.getcurrent().throw, KeyboardInterrupt)
+        # Locust's timer of the run time, which comes next, counts from the time that the event loop knows.
+        gevent.get_hub().loop.update_now()
 
     @classmethod
     def of(cls, environment: Environment) -> LoadRun:

@@ -7,6 +7,7 @@ import re
 import signal
 import urllib.request
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -190,6 +191,16 @@ def test_sigterm_ends_users_of_ones_own_before_it_drains(kinesis: LocalKinesis, 
     outcomes = Counter(read_ledger(str(tmp_path))["outcome"].to_pylist())
     assert outcomes == {Outcome.ACKNOWLEDGED: len(kinesis.records("orders"))}
     assert rows(output)["records acknowledged"] == outcomes.total()
+
+
+def test_the_run_time_of_users_of_ones_own_begins_when_they_do(kinesis: LocalKinesis) -> None:
+    """It was counted from the start of the process: Locust's timer does so, which knows no later time yet."""
+    _, output = run_load(kinesis, "-f", str(Path(__file__).with_name("late_locustfile.py")), "--run-time", "4s")
+    began, ended = (
+        datetime.fromisoformat(time)
+        for time in re.findall(r"^\[(.+?)\] .*(?:Run time limit set|run-time limit reached)", output, re.MULTILINE)
+    )
+    assert ended - began > timedelta(seconds=2), output
 
 
 def test_a_stream_that_does_not_exist_is_said_and_fails(kinesis: LocalKinesis, tmp_path: Path) -> None:
