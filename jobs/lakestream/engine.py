@@ -129,6 +129,8 @@ class Engine(Generic[Rows]):
         self._due = self._clock.monotonic()
         self._rests = False
         self._pace = Pace()
+        self._looked: tuple[datetime, datetime] | None = None
+        """When the last look found nothing to read, and `caught_up_to` by then; None: there was something."""
         self._free = threading.Event()
         """Whether no batch is in steps 3 to 5."""
         self._free.set()
@@ -165,6 +167,8 @@ class Engine(Generic[Rows]):
                     coming = ahead.submit(self._prepare, until, self._pace.spare)
                     self._finish(batch)
                     self._free.set()
+                    # Between batches that somebody has asked for, the sink may not be free for long enough to look.
+                    self._tell_idle()
                     done += 1
             except BaseException:
                 if until is not None:
@@ -250,8 +254,8 @@ class Engine(Generic[Rows]):
 
     def _tell_idle(self) -> None:
         # While a batch is at the sink, nobody knows whether batches go on.
-        if (caught_up_to := self._planner.caught_up_to) is not None and self._free.is_set():
-            self._observer.idle(caught_up_to)
+        if (looked := self._looked) is not None and self._free.is_set():
+            self._observer.idle(*looked)
 
     def _plan(self) -> BatchPlan | None:
         """The next batch of the stream, if there is anything to do."""
@@ -262,6 +266,8 @@ class Engine(Generic[Rows]):
             cursors=behind.cursors if behind else (),
             trim=behind.trim if behind else None,
         )
+        caught_up_to = self._planner.caught_up_to
+        self._looked = (self._clock.now(), caught_up_to) if plan is None and caught_up_to is not None else None
         if plan is None or behind is None:
             return plan and replace(plan, definition=self._settings.definition)
         return replace(plan, definition=self._settings.definition, taken=behind.taken, read_from=behind.read_from)

@@ -45,7 +45,7 @@ class RunObserver:
         if self.by_hand is not None:
             self.by_hand.between_batches()
 
-    def idle(self, caught_up_to: datetime) -> None:
+    def idle(self, looked_at: datetime, caught_up_to: datetime) -> None:
         self.reporter.idle(caught_up_to)
-        self.control.idle(caught_up_to)
+        self.control.idle(looked_at, caught_up_to)
         batches_go_on()

@@ -139,7 +139,7 @@ class Observer(Protocol):
         second while there is none to write; by the thread that writes."""
         ...
 
-    def idle(self, caught_up_to: datetime) -> None:
-        """There is nothing to read: all that arrived before this (Kinesis) time is in the batches so far. By the
-        thread that prepares them."""
+    def idle(self, looked_at: datetime, caught_up_to: datetime) -> None:
+        """At that time there was nothing to read: all that arrived before the other (Kinesis) time is in the batches so
+        far. By either thread; where a batch was being written then, once that is committed."""
         ...

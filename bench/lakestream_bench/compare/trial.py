@@ -148,7 +148,7 @@ class _Observer:
     def between_batches(self) -> None:
         """Nobody drains or scales this one."""
 
-    def idle(self, caught_up_to: datetime) -> None:
+    def idle(self, looked_at: datetime, caught_up_to: datetime) -> None:
         """There is always a plan, until there is none."""
 
 

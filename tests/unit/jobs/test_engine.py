@@ -267,7 +267,7 @@ class TransactionalOutput:
 class Told:
     commits: list[BatchCommit] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
-    idles: list[datetime] = field(default_factory=list)
+    idles: list[tuple[datetime, datetime]] = field(default_factory=list)
     fetches: list[tuple[int, int | None]] = field(default_factory=list)
     """Batch; its records, None before they are there."""
 
@@ -285,8 +285,8 @@ class Told:
         if self.story[-1:] != ["between"]:
             self.story.append("between")
 
-    def idle(self, caught_up_to: datetime) -> None:
-        self.idles.append(caught_up_to)
+    def idle(self, looked_at: datetime, caught_up_to: datetime) -> None:
+        self.idles.append((looked_at, caught_up_to))
 
 
 class InstantStop(StopSignal):
@@ -398,7 +398,7 @@ def test_a_look_that_finds_nothing_is_told(start: Any) -> None:
     world = World(available=0)
     driver = start(world)
     driver.engine.run(Until.CAUGHT_UP)
-    assert driver.told.idles == [START]
+    assert driver.told.idles == [(START, START)]
 
 
 def test_a_look_that_finds_nothing_while_a_batch_is_written_tells_nothing(start: Any) -> None:
@@ -423,6 +423,33 @@ def test_a_look_that_finds_nothing_while_a_batch_is_written_tells_nothing(start:
     with pytest.raises(Died):
         driver.engine.run(Until.CAUGHT_UP)
     assert driver.told.idles == []
+
+
+def test_a_look_that_finds_nothing_while_a_requested_batch_is_written_is_told_behind_it(start: Any) -> None:
+    world = World(available=1, asked=2)
+    world.wait = lambda sink_is_free, seconds: None  # type: ignore[method-assign]
+    driver, looked = start(world), threading.Event()
+    plan = driver.planner.plan
+
+    def look(**behind: Any) -> BatchPlan | None:
+        found: BatchPlan | None = plan(**behind)
+        if found is None:
+            looked.set()
+        return found
+
+    def take_long(step: str) -> None:
+        if step == "fetch" and world.fetched == 2:
+            world.now += timedelta(seconds=10)
+        if step == "write" and len(world.lake) == 1:
+            assert looked.wait(60)
+            assert driver.told.idles == []
+            world.now += timedelta(seconds=8)
+        if step == "committed" and len(world.commits) == 3:
+            driver.stop.set()
+
+    driver.planner.plan, world.on_reach = look, take_long
+    driver.engine.run()
+    assert driver.told.idles[0] == (START + timedelta(seconds=10), START), "by when it looked"
 
 
 def test_all_that_was_fetched_is_released(start: Any) -> None:

@@ -268,7 +268,7 @@ def test_life_is_a_batch_or_a_look_within_ten_minutes() -> None:
     control = control_of(Cluster(), clock=clock)
     clock.time += timedelta(minutes=9)
     assert control._lives()
-    control.idle(clock.time)
+    control.idle(clock.time, clock.time)
     clock.time += timedelta(minutes=9)
     assert control._lives()
     clock.time += timedelta(minutes=2)
@@ -280,10 +280,11 @@ def test_life_is_a_batch_or_a_look_within_ten_minutes() -> None:
 def test_a_look_is_told_by_the_clocks_of_the_driver_and_of_kinesis() -> None:
     clock, cluster = ManualClock(), Cluster()
     control = control_of(cluster, clock=clock)
-    control.idle(clock.time + timedelta(minutes=12))
+    looked_at, caught_up_to = clock.time - timedelta(seconds=8), clock.time + timedelta(minutes=12)
+    control.idle(looked_at, caught_up_to)
     control._reporter.tick()
     (report,) = cluster.reports
-    assert (report.caught_up_at, report.caught_up_to) == (clock.time, clock.time + timedelta(minutes=12))
+    assert (report.caught_up_at, report.caught_up_to) == (looked_at, caught_up_to)
 
 
 @pytest.mark.parametrize("hours", [-6, 6])
