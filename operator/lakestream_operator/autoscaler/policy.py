@@ -14,7 +14,7 @@ from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_de
 from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.maximum import held
 from lakestream_operator.autoscaler.pressure import EASY, Pressure, pressure_of
-from lakestream_operator.autoscaler.release import fewer, remember
+from lakestream_operator.autoscaler.release import fewer, helping, remember
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
     Block,
@@ -258,8 +258,9 @@ def _follow(
         settled = _settled(state, window, timedelta(seconds=delay), now)
         if catches_up or watched or (not settled and target < LARGE * current):
             return _Outcome(current, f"{seen}; waits for the last step to take effect", wanted, limit), state
-    elif not pressure.behind:
-        target = max(fewer(spec, state, load, now), min(scheduled, current))
+    else:
+        helpful = helping(need, current, wanted) if pressure.behind else scheduled
+        target = max(fewer(spec, state, load, now), min(helpful, current))
     said = explain.decision(seen, spec, current, target, wanted, limit)
     return _Outcome(target, said, wanted, limit, load.rate.now), state
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
-from lakestream_operator.autoscaler.demand import clamp, in_whole
+from lakestream_operator.autoscaler.demand import Demand, clamp, in_whole
 from lakestream_operator.autoscaler.estimate import Load
-from lakestream_operator.autoscaler.state import Recommendation, ScalingState
+from lakestream_operator.autoscaler.state import LimitReason, Recommendation, ScalingState
 
 LEAST_FEWER, FEWER_NOISE = 0.07, 2.0
 """Fewer executors only if they are fewer by this share, and by so many standard deviations: a change is not worth
@@ -28,6 +28,7 @@ FALLEN, FALLEN_NOISE = 0.25, 5.0
 worth waiting for."""
 SETTLED = 0.65
 """The newest recommendation is at least this share of the largest when a falling load has settled."""
+_BOUNDS = (LimitReason.SHARD_LIMITED, LimitReason.FILE_GROUP_LIMITED)
 _BUCKET = timedelta(seconds=30)
 """Of recommendations that are remembered as one; more where they are remembered for long."""
 _BUCKETS = 240
@@ -76,6 +77,12 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     # A stream that has gone idle has no fewer than the least, and gives back all others however noisy it was.
     worth = kept if target == spec.min_executors else target
     return target if worth <= enough else state.target
+
+
+def helping(need: Demand, current: int, wanted: int) -> int:
+    """How many may help a writer that is behind: all that there are, if neither shards nor the table are a bound."""
+    is_bound = need.limit is not None and need.limit.reason in _BOUNDS
+    return wanted if is_bound else current
 
 
 def _rise(held: list[Recommendation]) -> float:

@@ -63,7 +63,7 @@ class Driver:
         while self.now < end:
             before = self.batches[-1].finished_at if self.batches else self.now
             records = rate * 10 + self.behind
-            slots = self.executors * self.limits.cores
+            slots = min(self.executors * self.limits.cores, self.shards)
             reading = 0.4 * (fixed + self.cost * records / slots)
             writing = 0.6 * (
                 fixed + self.cost * records / (min(slots, self.file_groups) if self.file_groups else slots)
@@ -716,6 +716,16 @@ def test_more_executors_than_the_files_of_a_table_can_take_are_not_asked_for() -
     # Eight slots write; what four or five more read meanwhile, these write next. 300,000 records/s are 15 executors.
     assert 4 <= driver.executors <= 8
     assert "FileGroupLimited" in driver.events
+
+
+@pytest.mark.parametrize(("what", "left"), [("file_groups", 5), ("shards", 8)])
+def test_executors_that_are_of_no_use_any_more_are_given_back_though_the_writer_is_behind(what: str, left: int) -> None:
+    driver = Driver(20)
+    driver.run(300, 100_000)
+    setattr(driver, what, left)
+    decision = driver.run(3600, 100_000)
+    assert "records behind" in decision.explanation
+    assert driver.executors == 5, "eight slots, and a little more"
 
 
 def test_many_file_groups_limit_nothing() -> None:
