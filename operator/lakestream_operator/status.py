@@ -55,7 +55,9 @@ def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
     known = (before.read_until if before else None) or _begin_of(decision.goal.names, seen)
-    lag = lag_of(report, now, alive=alive, before=known)
+    plan = decision.goal.plan
+    interval = plan.stream.spec.trigger.interval if plan else timedelta()
+    lag = lag_of(report, now, alive=alive, interval=interval, before=known)
     stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
     return WriterStatus(
         name=decision.name,
@@ -108,6 +110,7 @@ def lag_of(
     now: datetime,
     *,
     alive: bool,
+    interval: timedelta,
     before: datetime | None = None,
 ) -> Lag | None:
     """How far a writer is behind; none: it never was started.
@@ -118,6 +121,7 @@ def lag_of(
         report: the last one, perhaps of a driver that is gone, or of one that has not read anything yet.
         now: the time.
         alive: whether the report is that of the driver that runs.
+        interval: of its trigger.
         before: up to when all was read as was last known, or since when there is anything to read.
     """
     known = [(batch.finished_at, lag_after(batch)) for batch in report.batches[-1:]] if report else []
@@ -130,7 +134,7 @@ def lag_of(
     assert report is not None  # something is known of it
     # A driver may well report that it lives, and be answered by nobody.
     silent = now - report.updated_at
-    news = alive and silent <= timings.late_limit(report) and now - known_at <= timings.quiet(report)
+    news = alive and silent <= timings.late_limit(report) and now - known_at <= timings.quiet(report, interval)
     if lag == 0 and news:
         return Lag(0.0, until)
     # Between two batches of a driver that is behind, its lag stays about what it was.

@@ -66,9 +66,14 @@ def late_limit(report: DriverReport | None) -> timedelta:
     return max(LATE, 3 * _pace(report))
 
 
-def quiet(report: DriverReport | None) -> timedelta:
-    """How long ago a driver may have finished a batch, or found nothing to read, and still know its lag."""
-    return UNCHANGED + 2 * _pace(report)
+def quiet(report: DriverReport, interval: timedelta) -> timedelta:
+    """How long ago a driver may have finished a batch, or found nothing to read, and still know its lag.
+
+    Args:
+        report: the last one.
+        interval: of its trigger, where no batch tells it yet.
+    """
+    return UNCHANGED + 2 * (_pace(report) or interval)
 
 
 def _pace(report: DriverReport | None) -> timedelta:

@@ -14,6 +14,7 @@ from lakestream_operator.testing import Cluster, lakestream, report_of
 
 NAMES = WriterNames("orders", "json")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+INTERVAL = timedelta(seconds=10)
 
 
 def _pod(name: str = "orders-json-driver", **status: Any) -> dict[str, Any]:
@@ -184,7 +185,7 @@ def test_a_status_that_is_not_ours_is_written_anew() -> None:
 
 
 def _lag(report: DriverReport, *, alive: bool = True, after: timedelta = timedelta()) -> float:
-    lag = lag_of(report, NOW + after, alive=alive)
+    lag = lag_of(report, NOW + after, alive=alive, interval=INTERVAL)
     assert lag is not None
     return lag.seconds
 
@@ -229,10 +230,10 @@ def test_batches_that_take_long_are_late_even_at_the_tip(
 def test_a_driver_that_begins_is_as_far_behind_as_the_one_before_was() -> None:
     until = NOW - timedelta(minutes=7)
     for report in (report_of(NOW, batches=0), None):
-        lag = lag_of(report, NOW, alive=report is not None, before=until)
+        lag = lag_of(report, NOW, alive=report is not None, interval=INTERVAL, before=until)
         assert lag is not None
         assert (lag.seconds, lag.until) == (420.0, until)
-        assert lag_of(report, NOW, alive=False) is None, "there was none before"
+        assert lag_of(report, NOW, alive=False, interval=INTERVAL) is None, "there was none before"
 
 
 def test_a_driver_that_lives_and_is_answered_by_nobody_falls_behind() -> None:
@@ -314,6 +315,15 @@ def test_an_idle_stream_has_no_lag() -> None:
 def test_a_driver_that_has_found_nothing_to_read_has_no_lag() -> None:
     report = report_of(NOW, batches=0).model_copy(update={"caught_up_at": NOW})
     assert _lag(report) == 0.0
+
+
+@pytest.mark.parametrize(("minutes", "lag"), [(60, 0.0), (62, 3720.0)])
+def test_until_its_first_batch_a_driver_looks_as_often_as_the_trigger_says(minutes: int, lag: float) -> None:
+    now = NOW + timedelta(minutes=minutes)
+    report = report_of(now, batches=0).model_copy(update={"caught_up_at": NOW})
+    found = lag_of(report, now, alive=True, interval=timedelta(minutes=30))
+    assert found is not None
+    assert found.seconds == lag
 
 
 def test_figures_alone_are_no_news_for_a_while() -> None:
