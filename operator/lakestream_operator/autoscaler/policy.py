@@ -14,7 +14,7 @@ from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_de
 from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.maximum import held
 from lakestream_operator.autoscaler.pressure import EASY, Pressure, pressure_of
-from lakestream_operator.autoscaler.release import fewer, helping, remember
+from lakestream_operator.autoscaler.release import fewer, helping, remember, without_load
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
     Block,
@@ -146,6 +146,9 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
     load = load_of(state, window, now)
     if load is None or state.model is None:
         current = _current(spec, window, state)
+        target = max(without_load(spec, window, state, now), min(_scheduled(spec, now), current))
+        if target < current:
+            return _Outcome(target, explain.step(current, target, "nothing has come yet")), state
         return _Outcome(current, f"stays at {explain.count(current)} until a batch tells how much arrives"), state
     return _follow(spec, window, state, load, now)
 

@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler.demand import Demand, clamp, in_whole
 from lakestream_operator.autoscaler.estimate import Load
+from lakestream_operator.autoscaler.inputs import ScalingWindow
+from lakestream_operator.autoscaler.samples import with_fetched
 from lakestream_operator.autoscaler.state import LimitReason, Recommendation, ScalingState
 
 LEAST_FEWER, FEWER_NOISE = 0.07, 2.0
@@ -77,6 +79,13 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     # A stream that has gone idle has no fewer than the least, and gives back all others however noisy it was.
     worth = kept if target == spec.min_executors else target
     return target if worth <= enough else state.target
+
+
+def without_load(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> int:
+    """The least, if the driver has looked and nothing has ever come."""
+    assert state.target is not None
+    is_empty = window.caught_up_at is not None and not with_fetched(state.samples, window)
+    return spec.min_executors if is_empty and state.unchanged_for(spec.scale_down_after, now) else state.target
 
 
 def helping(need: Demand, current: int, wanted: int) -> int:

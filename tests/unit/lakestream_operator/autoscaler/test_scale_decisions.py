@@ -642,6 +642,25 @@ def test_scheduled_executors_are_there_before_their_time_and_until_it_ends() -> 
     assert driver.executors == 4
 
 
+def test_scheduled_executors_are_given_back_though_nothing_has_ever_come() -> None:
+    scheduled = ScheduledExecutors(cron="20 12 * * *", duration=timedelta(minutes=30), executors=12)
+    driver = Driver(1, SPEC.model_copy(update={"schedule": (scheduled,)}))
+    assert driver.idle(1800).target == 12
+    assert driver.idle(1260).target == 1
+    assert any(decision.explanation == "12 → 1 executors: nothing has come yet" for decision in driver.decisions)
+
+
+def test_without_load_executors_are_kept_for_as_long_as_a_need_is_and_until_the_driver_has_looked() -> None:
+    driver = Driver(1, SPEC.model_copy(update={"executors": 12}))
+    assert driver.idle(60).target == 12
+    driver.spec = SPEC
+    assert driver.idle(480).target == 12
+    behind = fetched_of(0, START, 1_000)
+    driver.now += timedelta(minutes=5)
+    assert driver.evaluate(caught_up_at=driver.now, fetched=behind).target == 12, "what comes is not known yet"
+    assert driver.idle(15).target == 1
+
+
 def test_a_schedule_asks_a_full_cluster_no_more_often_than_a_load_does() -> None:
     scheduled = ScheduledExecutors(cron="10 12 * * *", duration=timedelta(hours=3), executors=20)
     driver = Driver(4, SPEC.model_copy(update={"schedule": (scheduled,)}))
