@@ -220,6 +220,9 @@ class Progress(WireModel):
     """Arrival time up to which the batch read all shards: what it read arrived between the horizon of
     the batch before and this one. None: the driver is of a release that does not tell."""
 
+    horizon_age_seconds: float | None = Field(default=None, ge=0)
+    """Seconds from the horizon to the commit, both by Kinesis's clock: the driver's may differ. None: likewise."""
+
     shards: tuple[ShardProgress, ...]
     """Every shard that is being read."""
 

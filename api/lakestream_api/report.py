@@ -72,6 +72,9 @@ class BatchSummary(WireModel):
     horizon: Time | None = None
     """Arrival time up to which all shards are read."""
 
+    horizon_age_seconds: float | None = Field(default=None, ge=0, le=LONG)
+    """How old the horizon was when the batch was committed."""
+
     quarantined: Count
     """Records that did not parse, or that the output cannot take."""
 

@@ -88,7 +88,6 @@ def progress_of(
     """The progress of a committed batch.
 
     Args:
-        executors: that ran the batch.
         arrivals: arrival times at evenly spaced quantiles of the batch's records, first to last.
         commit_seconds: what writing the commit down took.
         previous: of the batch before; knows the last arrival of a shard that gave nothing to this one.
@@ -118,6 +117,7 @@ def progress_of(
         cores=job.cores,
         slice_seconds=_slice(commit, read_from),
         horizon=commit.horizon,
+        horizon_age_seconds=max(0.0, (visible - commit.horizon).total_seconds()),
         shards=shards,
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
         freshness=_freshness(arrivals, visible),

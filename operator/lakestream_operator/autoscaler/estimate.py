@@ -20,7 +20,7 @@ from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.rates import Rate, rate_of
 from lakestream_operator.autoscaler.samples import FEW, read_bytes, with_fetched
 from lakestream_operator.autoscaler.state import BatchModel, Sample, ScalingState
-from lakestream_operator.lag import lag_before
+from lakestream_operator.lag import lag_before, read_until
 
 WINDOW = timedelta(minutes=10)
 """For what batches cost; longer if it has fewer than `FEW` samples."""
@@ -225,10 +225,10 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
 def lag_of(window: ScalingWindow, now: datetime) -> float:
     """How old the oldest record of the last batch was when it came into the table, or what is to come is by now."""
     newest = window.batches[-1]
-    if newest.horizon is None:
+    if (until := read_until(newest)) is None:
         return lag_before(newest)
     # What a driver that says nothing does meanwhile nobody knows.
-    unread_since = max(newest.horizon, window.caught_up_at or newest.horizon)
+    unread_since = max(until, window.caught_up_at or until)
     waits = (min(now, window.reported_at or now) - unread_since).total_seconds()
     # Until the next batch can be there nothing is told by the time that it has not come.
     due = window.limits.interval + newest.seconds.total

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from lakestream_operator.lag import lag_after, lag_before
 from lakestream_operator.testing.documents import report_of
 
@@ -23,6 +25,15 @@ def test_at_the_tip_what_came_meanwhile_is_no_lag_unless_the_batch_took_long() -
     for intervals, lag in ((2.0, 0.0), (2.1, 2.1 * interval)):
         horizon = NOW - timedelta(seconds=intervals * interval)
         assert lag_after(batch.model_copy(update={"horizon": horizon})) == lag
+
+
+@pytest.mark.parametrize("minutes", [-3, 3])
+def test_clocks_of_a_cluster_that_are_off_make_no_lag_and_hide_none(minutes: int) -> None:
+    [batch] = report_of(NOW).batches[-1:]
+    seen = {"horizon": NOW - timedelta(minutes=minutes), "records": 1_200, "arrival_rate": 100.0}
+    for age, lag in ((8.0, 0.0), (40.0, 40.0)):
+        told = batch.model_copy(update={**seen, "horizon_age_seconds": age})
+        assert (lag_after(told), lag_before(told)) == (lag, age + 12.0)
 
 
 def test_of_a_driver_that_does_not_tell_its_horizon_the_stages_are_the_least_that_it_was() -> None:

@@ -69,6 +69,14 @@ FURTHER_BEHIND = Reading("shard-1", at(90), arrival=second(-95), tip_seen=None)
 AT_TIP = Reading("shard-2", after(70), arrival=second(-500), tip_seen=second(-2))
 
 
+@pytest.mark.parametrize("ahead", [-180, 0, 180])
+def test_how_old_the_horizon_is_goes_by_kinesis_clock(ahead: int) -> None:
+    late = replace(commit(AT_TIP, caught_up=True), committed_at=second(ahead))
+    found = progress_of(late, JOB, executors=3, ahead=timedelta(seconds=-ahead))
+    assert (found.horizon, found.horizon_age_seconds) == (second(-3), 3.0)
+    assert BatchSummary.of(found).horizon_age_seconds == 3.0
+
+
 def test_the_lag_is_that_of_the_slowest_shard_and_a_shard_at_its_tip_has_none() -> None:
     found = progress(commit(BEHIND, FURTHER_BEHIND, AT_TIP))
     assert [(s.shard_id, s.lag_seconds, s.tip_reached) for s in found.shards] == [

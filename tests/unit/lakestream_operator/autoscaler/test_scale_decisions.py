@@ -55,6 +55,8 @@ class Driver:
         self.behind = 0.0
         self.measures = True
         self.record_bytes = 250
+        self.ahead = timedelta(0)
+        """What all clocks of the cluster are ahead of Kinesis's."""
         self.cost = COST
 
     def run(self, seconds: float, rate: float, fixed: float = 0.5) -> ScaleDecision:
@@ -84,7 +86,8 @@ class Driver:
                         "backlog_records": self.behind,
                         "largest_shard_bytes": self.shard_bytes,
                         "file_groups": self.file_groups,
-                        "horizon": at - timedelta(seconds=work),
+                        "horizon": at - timedelta(seconds=work) - self.ahead,
+                        "horizon_age_seconds": work if self.ahead else None,
                         "core_seconds": CoreSeconds(fetch=0.4 * self.cost * records, write=0.6 * self.cost * records)
                         if self.measures
                         else None,
@@ -149,6 +152,14 @@ def test_a_load_that_fits_changes_nothing() -> None:
     driver.run(3600, 150_000)
     assert {decision.target for decision in driver.decisions} == {10}
     assert driver.events == []
+
+
+@pytest.mark.parametrize("minutes", [-10, 3, 10])
+def test_clocks_of_a_cluster_that_are_off_call_for_nothing(minutes: int) -> None:
+    driver = Driver(5)
+    driver.ahead = timedelta(minutes=minutes)
+    driver.run(1800, 75_000)
+    assert {decision.target for decision in driver.decisions} == {5}
 
 
 def test_three_times_the_load_gets_executors_in_one_step() -> None:
