@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import hudi_orders
 from lakestream.errors import SettingsError
@@ -27,6 +27,8 @@ from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.client import Written as Files
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.table.look import look
 from lakestream.table.report import HudiReport
@@ -258,6 +260,38 @@ def test_a_compaction_that_is_planned_and_not_done_hides_no_row(
         readers["hudi-rs"](Snapshot())
     past = Snapshot(Commit(written.instants[before - 1]))
     assert as_read(readers["hudi-rs"](past)) == as_read(written.folded(before).values())
+
+
+def test_a_compaction_that_is_planned_while_a_batch_is_under_way_hides_no_row(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch is completed later: its log files belong on top of base files whose instant is later than its own."""
+    settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ, version=TableVersion.NINE), compact_every=50)
+    written = Written(spark, settings)
+
+    def compact_beside(sink: HudiSink, client: HudiClient, instant: str, rows: DataFrame) -> Files:
+        if len(written.batches) == 2:
+            other = hudi_orders.client_of(spark, settings)
+            planned = other.schedule_compaction(1)
+            assert planned is not None
+            other.compact(planned)
+            other.close()
+        return write_files(sink, client, instant, rows)
+
+    write_files = HudiSink._written
+    monkeypatch.setattr(HudiSink, "_written", compact_beside)
+    with written.opened(COLUMNS) as write:
+        write([order("a", 1), order("b", 1), order("c", 1), order("d", 1), order("y", 1)])
+        write([order("a", 2), order("b", 5), order("c", 2, "d")])
+        write([order("a", 3), order("b", 4), order("d", 2), order("c", 1), order("e", 1)])
+        write([order("b", 6), order("d", 3, "d"), order("f", 1)])
+        require_all_versions(written)
+    assert len(written.folder.timeline.compactions) == 1
+    readers = written.readers()
+    for last, instant in enumerate(written.instants, 1):
+        assert as_read(readers["Spark"](Snapshot(Commit(instant)))) == as_read(written.folded(last).values()), last
+    for name, read in readers.items():
+        assert as_read(read(ReadOptimized())) == as_read(written.folded(2).values()), name
 
 
 @TABLE_TYPES

@@ -116,7 +116,9 @@ class HudiRs:
         for one in self._slices:
             if commits is not None and not self._may_hold(one, commits[0].name):
                 continue
-            batches = self._by_hudi_rs(partial(reader.read_file_slice_stream, one, options))
+            # Not the slice: where a log file is of an earlier instant than the base file, it would read that alone.
+            files = one.base_file_relative_path(), one.log_files_relative_paths()
+            batches = self._by_hudi_rs(partial(reader.read_file_slice_from_paths_stream, *files, options))
             while (batch := self._by_hudi_rs(partial(next, batches, None))) is not None:
                 if written is not None:
                     batch = batch.filter(pc.is_in(batch.column(COMMIT_TIME), value_set=written))
