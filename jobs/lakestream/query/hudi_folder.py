@@ -194,9 +194,12 @@ class HudiFolder:
         """The instant to read a version as of: the last one before another batch.
 
         Compactions and clusterings that came between change no row, and leave fewer files to read; of the oldest
-        version that is kept, it may be their files alone that are.
+        version that is kept, it may be their files alone that are. In layout 2 log files are on top of a compaction
+        that was planned before they were completed, also while it is not done.
         """
         writes = [*self.timeline.batches, *self.timeline.compactions]
+        if self.timeline.layout == 2:
+            writes += [one for one in self.timeline.pending if one.action == "compaction"]
         later = [one.requested for one in self._batches if one.requested > version.name]
         return max(one.requested for one in writes if not later or one.requested < later[0])
 

@@ -98,6 +98,14 @@ def test_a_clustering_that_ends_late_makes_no_batch_late(table: Table) -> None:
     assert folder.as_of(Version(instant(0), at(3))) == instant(5)
 
 
+def test_a_version_is_read_with_the_compaction_that_was_planned_while_it_was_written(table: Table) -> None:
+    """Its log files are on top of that."""
+    table.write(f"{instant(31)}.compaction.requested")
+    folder = table.look()
+    assert folder.as_of(Version(instant(20), at(23))) == instant(20)
+    assert folder.as_of(Version(instant(30), at(33))) == instant(31)
+
+
 def test_what_overwrites_rows_is_a_version(table: Table) -> None:
     table.replace(40, 41, "INSERT_OVERWRITE")
     history = table.look().history
