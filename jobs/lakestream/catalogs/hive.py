@@ -76,6 +76,7 @@ class HiveMetastore:
             made.setParameters(dict(table.properties))
             made.setPartitionKeys(self._fields(table.partition_keys))
             made.setSd(self._descriptor(table))
+            self._client.getDatabase(self._database)  # that it lacks is not told from a table that it refuses
             self._client.createTable(made)
 
     def alter(self, table: CatalogTable) -> None:
@@ -169,7 +170,7 @@ def _advice(what: str, kind: str, said: str) -> str:
         return ". The metastore itself has to reach the files: give it Hadoop's S3A (hadoop-aws) and rights to read."
     if "incompatible" in said:
         return ". Set hive.metastore.disallow.incompatible.col.type.changes=false at the metastore, as Hudi asks for."
-    if what.startswith("createTable") and kind in ("NoSuchObjectException", "InvalidObjectException"):
+    if what.startswith("createTable") and kind == "NoSuchObjectException":
         return ". Create the database; LakeStream makes tables alone."
     return ""
 

@@ -15,13 +15,17 @@ from pyspark.sql.types import (
     BinaryType,
     ByteType,
     DataType,
+    DayTimeIntervalType,
     IntegerType,
     LongType,
     MapType,
     ShortType,
+    StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from lakestream.sinks.hive_paths import NULL_PARTITION, partition_values
@@ -154,8 +158,9 @@ def json_table(
 ) -> CatalogTable:
     """A table of JSON lines.
 
-    In the files a timestamp is a text (ISO 8601), which the SerDes do not take for one, and so are bytes (base64): so
-    they are in the table. Spark reads it by its own JSON, which takes both.
+    In the files a timestamp is a text (ISO 8601), which the SerDes do not take for one, and so are bytes (base64) and
+    intervals: so they are in the table. Spark reads it by its own JSON, which takes all of these; but the keys of maps
+    it leaves as the texts that they are, whatever the schema says.
     """
     return _table(
         name,
@@ -172,7 +177,7 @@ def json_table(
             "classification": "json",
             # Else it would list the folders at each query.
             "spark.sql.partitionProvider": "catalog",
-            **_properties("json", columns, partition_by),
+            **_properties("json", _with_text_keys(columns), partition_by),
         },
         as_text=True,
     )
@@ -207,12 +212,12 @@ def hive_type(type: DataType, *, as_text: bool) -> str:
 
     Args:
         type: the type.
-        as_text: timestamps and bytes are texts in the files.
+        as_text: timestamps, intervals and bytes are texts in the files.
     """
     match type:
         case TimestampType() | TimestampNTZType():
             return "string" if as_text else "timestamp"
-        case BinaryType() if as_text:
+        case BinaryType() | DayTimeIntervalType() | YearMonthIntervalType() if as_text:
             return "string"
         case ArrayType():
             return f"array<{hive_type(type.elementType, as_text=as_text)}>"
@@ -223,6 +228,24 @@ def hive_type(type: DataType, *, as_text: bool) -> str:
             fields = (f"{field.name.lower()}:{hive_type(field.dataType, as_text=as_text)}" for field in type.fields)
             return f"struct<{','.join(fields)}>"
     return type.simpleString()
+
+
+def _with_text_keys(columns: StructType) -> StructType:
+    """With the keys of maps, at any depth, as texts."""
+
+    def read(type: DataType) -> DataType:
+        match type:
+            case ArrayType():
+                return ArrayType(read(type.elementType), type.containsNull)
+            case MapType():
+                return MapType(StringType(), read(type.valueType), type.valueContainsNull)
+            case StructType():
+                return _with_text_keys(type)
+        return type
+
+    return StructType([
+        StructField(field.name, read(field.dataType), field.nullable, field.metadata) for field in columns.fields
+    ])  # fmt: skip
 
 
 def _key_type(type: DataType) -> str:

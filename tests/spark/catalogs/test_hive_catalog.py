@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DayTimeIntervalType, StructType
 
 from engines import stock_spark
 from engines.metastore import Metastore
@@ -20,6 +21,7 @@ from lakestream.catalogs import hive, keep_catalog
 from lakestream.catalogs.hive import hive_metastore
 from lakestream.catalogs.metastore import CatalogError, KeptTables
 from lakestream.catalogs.tables import CatalogTable, Column, hudi_tables
+from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import NULL_PARTITION
 from lakestream_api import JsonOutput, TableType
 
@@ -180,7 +182,7 @@ def test_a_thousand_partitions_are_told_a_hundred_at_a_time(
 
 def test_what_keeps_a_table_out_is_named(
     spark: SparkSession, metastore: Metastore, database: str, kept: Kept,
-    found: Callable[[str], tuple[CatalogTable, set[str]]],
+    found: Callable[[str], tuple[CatalogTable, set[str]]], tmp_path: Path,
 ) -> None:  # fmt: skip
     kept(name="others").keep({"dt=1"})
     theirs = found("orders")
@@ -191,6 +193,11 @@ def test_what_keeps_a_table_out_is_named(
     nowhere = KeptTables(partial(hive_metastore, spark, metastore.uri, "nowhere"), "nowhere", tables, field="f")
     with pytest.raises(CatalogError, match=r"hive:createTable of nowhere\.orders: .*nowhere.*Create the database"):
         nowhere.keep(set())
+    columns = StructType().add("took", DayTimeIntervalType())
+    tables = hudi_tables("timed", f"file://{tmp_path}/timed", TableType.COPY_ON_WRITE, columns, ())
+    timed = KeptTables(partial(hive_metastore, spark, metastore.uri, database), database, tables, field="f")
+    with pytest.raises(CatalogError, match=r"hive:createTable of .*\.timed: InvalidObject.* day to second(?!.*Create)"):
+        timed.keep(set())
     (table,) = hudi_tables("elsewhere", "s3://lake/orders", TableType.COPY_ON_WRITE, StructType(), ())
     elsewhere = KeptTables(partial(hive_metastore, spark, metastore.uri, database), database, [table], field="f")
     with pytest.raises(CatalogError, match=r'No FileSystem for scheme "s3".*The metastore itself has to reach'):
@@ -240,6 +247,29 @@ def test_spark_reads_what_was_written_by_the_metastore_alone(
         written = tables[name.partition("_")[0]]
         expected = written.rows(written.compacted() if name == "merged_ro" else None)
         assert as_read(rows) == as_read(expected), name
+
+
+def test_spark_reads_intervals_of_lines_and_keys_of_their_maps(
+    spark: SparkSession, metastore: Metastore, database: str, tmp_path: Path
+) -> None:
+    catalog = {"hive": {"uri": metastore.uri, "database": database, "table": "lines"}}
+    lines = Written(spark, JsonOutput.model_validate({"path": f"file://{tmp_path}/lines", "catalog": catalog}))
+    columns = "took interval day to second, since interval year to month, counts map<int,array<map<boolean,long>>>"
+    values = "INTERVAL '1 02:03:04.5' DAY TO SECOND AS took, INTERVAL '-1-2' YEAR TO MONTH AS since"
+    with lines.opened(columns) as sink:
+        frame = spark.sql(f"SELECT {values}, map(1, array(map(true, 2L))) AS counts")
+        sink.write(BatchRef(0, str(uuid.UUID(int=7))), frame, replay=False)
+        keeper = keep_catalog(lines.output, sink, spark, lines.s3)
+        assert keeper is not None
+        keeper.close()
+        assert (keeper.status.error, keeper.status.completed) == ("", 1)
+    query = f"SELECT CAST(took AS string), CAST(since AS string), counts FROM {database}.lines"
+    [[row]] = stock_spark.asked(metastore.uri, tmp_path, [query])
+    assert row == {
+        "took": "INTERVAL '1 02:03:04.5' DAY TO SECOND",
+        "since": "INTERVAL '-1-2' YEAR TO MONTH",
+        "counts": {"1": [{"true": 2}]},
+    }
 
 
 def test_tables_are_those_that_hudis_own_tool_makes(

@@ -11,13 +11,16 @@ from pyspark.sql.types import (
     ByteType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
+    IntegerType,
     LongType,
     MapType,
     StringType,
     StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from lakestream.catalogs.tables import Column, JsonSerde, hive_type, hudi_tables, json_table, values_of
@@ -44,6 +47,8 @@ PATH = "s3://lake/orders"
         (TimestampType(), "timestamp", "string"),
         (TimestampNTZType(), "timestamp", "string"),
         (BinaryType(), "binary", "string"),
+        (DayTimeIntervalType(), "interval day to second", "string"),
+        (YearMonthIntervalType(), "interval year to month", "string"),
         (ArrayType(TimestampType()), "array<timestamp>", "array<string>"),
         (MapType(StringType(), BinaryType()), "map<string,binary>", "map<string,string>"),
         (StructType().add("A", StructType().add("b", TimestampNTZType())), "struct<a:struct<b:timestamp>>",
@@ -106,6 +111,19 @@ def test_texts_of_json_are_texts_of_the_table() -> None:
     # Spark's own JSON takes both.
     assert table.properties["spark.sql.sources.provider"] == "json"
     assert '"type":"timestamp"' in table.properties["spark.sql.sources.schema.part.0"]
+
+
+def test_keys_of_maps_are_texts_for_spark_at_any_depth() -> None:
+    """Its JSON reader makes such of them, whatever it is told."""
+
+    def columns(key: DataType) -> StructType:
+        counts = MapType(key, ArrayType(StructType().add("n", MapType(key, LongType(), False), nullable=False)))
+        return StructType().add("counts", counts, metadata={"comment": "by size"})
+
+    table = json_table("t", PATH, columns(IntegerType()), (), JsonSerde.HCATALOG)
+    assert json.loads(table.properties["spark.sql.sources.schema.part.0"]) == columns(StringType()).jsonValue()
+    # The SerDes know them.
+    assert table.columns == (Column("counts", "map<int,array<struct<n:map<int,bigint>>>>"),)
 
 
 def test_keys_of_partitions_are_whole_numbers_or_texts() -> None:
