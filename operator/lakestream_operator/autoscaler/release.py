@@ -82,10 +82,11 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
 
 
 def without_load(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> int:
-    """The least, if the driver has looked and nothing has ever come."""
+    """The least, if the driver has looked, and nothing has ever come for what was added."""
     assert state.target is not None
     is_empty = window.caught_up_at is not None and not with_fetched(state.samples, window)
-    return spec.min_executors if is_empty and state.unchanged_for(spec.scale_down_after, now) else state.target
+    is_idle = is_empty and state.changed_at is not None and state.unchanged_for(spec.scale_down_after, now)
+    return spec.min_executors if is_idle else state.target
 
 
 def helping(need: Demand, current: int, wanted: int) -> int:

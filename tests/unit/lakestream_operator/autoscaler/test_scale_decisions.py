@@ -730,7 +730,8 @@ def test_a_state_that_is_nonsense_is_a_new_one(text: str | None) -> None:
 
 def test_without_state_the_drivers_own_target_is_kept() -> None:
     window = ScalingWindow(LIMITS, (), ExecutorsReport(target=7, registered=3), reported_at=START)
-    assert decide_scale(SPEC, window, ScalingState(), START).target == 7
+    for looked in (None, START):
+        assert decide_scale(SPEC, replace(window, caught_up_at=looked), ScalingState(), START).target == 7
 
 
 def test_more_executors_than_the_files_of_a_table_can_take_are_not_asked_for() -> None:
