@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from lakestream_demo.interrupt import SIGNALS, heeded
 from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
 
 STOP_SECONDS = 60.0
@@ -18,16 +19,14 @@ STOP_SECONDS = 60.0
 INTERRUPTED_SECONDS = 4.0
 """The same when the benchmark has failed or is to end: nobody reads its figures any more."""
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 
 @contextmanager
 def no_process_left() -> Iterator[None]:
     """Around all that a program does: what it has started by then has ended when the block has, and if it is killed.
 
-    Ctrl-C, SIGTERM and SIGHUP become an exit, so that what is under way is ended in order.
+    Ctrl-C, SIGTERM and SIGHUP become an exit, so that what is under way is ended in order, unless they are ignored.
     """
-    for number in _SIGNALS:
+    for number in heeded():
         signal.signal(number, _end)
     with Reaper() as reaper:
         os.environ[TOKEN_VARIABLE] = reaper.token
@@ -62,6 +61,6 @@ def failure(what: str, log: Path) -> RuntimeError:
 
 def _end(number: int, _frame: FrameType | None) -> None:
     # A second one does not disturb the ending.
-    for other in _SIGNALS:
+    for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
     sys.exit(128 + number)

@@ -34,6 +34,15 @@ child += "print('up', flush=True); time.sleep(600)"
 with no_process_left(), ended(subprocess.Popen([sys.executable, "-c", child])):
     time.sleep(600)
 """
+# As under `nohup`.
+IN_THE_BACKGROUND = """
+import signal, time
+from lakestream_bench._processes import no_process_left
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with no_process_left():
+    print("up", flush=True)
+    time.sleep(600)
+"""
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -86,6 +95,16 @@ def test_a_deaf_child_is_killed_with_what_it_has_started(tmp_path: Path, number:
         bench.send_signal(number)
         bench.wait(DEADLINE)
         until(lambda: not alive(left))
+
+
+def test_a_signal_that_is_ignored_on_purpose_ends_nothing(tmp_path: Path) -> None:
+    with started(tmp_path, "-c", IN_THE_BACKGROUND) as bench:
+        assert bench.stdout is not None
+        assert bench.stdout.readline() == "up\n"
+        # Of two that are there, the handler of the lower one runs first.
+        bench.send_signal(signal.SIGHUP)
+        bench.send_signal(signal.SIGTERM)
+        assert bench.wait(DEADLINE) == 128 + signal.SIGTERM
 
 
 def test_a_server_that_ends_under_its_clients_is_left_out_and_not_the_end_of_all(

@@ -17,6 +17,12 @@ from lakestream_demo.errors import InterruptedDemoError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def heeded() -> tuple[signal.Signals, ...]:
+    """The signals, but for those that are ignored on purpose: `nohup` has SIGHUP so, and a script the SIGINT of what it
+    starts in the background."""
+    return tuple(number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+
+
 class Interrupt:
     """Counts the requests to stop: one asks for an orderly end, a second for an immediate one."""
 
@@ -47,7 +53,7 @@ class Interrupt:
     @contextmanager
     def installed(self) -> Iterator[Interrupt]:
         """Take over the signals for the length of a `with` block."""
-        before = {number: signal.signal(number, self.request) for number in SIGNALS}
+        before = {number: signal.signal(number, self.request) for number in heeded()}
         try:
             yield self
         finally:
