@@ -23,6 +23,7 @@ DEADLINE = 120.0
 ALL = ("lakestream_bench", "kinesis_servers")
 ONE = ("lakestream_bench.kinesis_servers", "--out", "figures.json", "--seconds", "600")
 """Starts a server, two producers and two consumers; without a JVM."""
+SIMULATION = ("lakestream.main", "simulate", "--seeds", "20", "--processes", "4")
 
 # As a benchmark that runs a driver: a child that ends only when it is killed, with a child of its own.
 DEAF = """
@@ -68,8 +69,14 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize(
     ("program", "processes", "number"),
-    [(ONE, 7, signal.SIGTERM), (ALL, 9, signal.SIGINT), (ALL, 9, signal.SIGKILL)],
-    ids=["one-SIGTERM", "all-SIGINT", "all-SIGKILL"],
+    [
+        (ONE, 7, signal.SIGTERM),
+        (ALL, 9, signal.SIGINT),
+        (ALL, 9, signal.SIGKILL),
+        (SIMULATION, 4, signal.SIGTERM),
+        (SIMULATION, 4, signal.SIGKILL),
+    ],
+    ids=["one-SIGTERM", "all-SIGINT", "all-SIGKILL", "simulation-SIGTERM", "simulation-SIGKILL"],
 )
 def test_an_ended_benchmark_leaves_no_process(
     tmp_path: Path, program: tuple[str, ...], processes: int, number: signal.Signals

@@ -15,6 +15,7 @@ from lakestream_bench._options import FIT, require_known
 
 if TYPE_CHECKING:
     from lakestream_bench.simulation.costs import BatchCosts
+    from lakestream_bench.simulation.run import Task
     from lakestream_bench.simulation.summary import Case
 
 WRITERS = ("json", "cow", "mor")
@@ -46,9 +47,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     """Run LakeStream's own policy and its rivals through scenarios, and compare lag and executors."""
     from lakestream_bench.simulation.costs import load_costs
     from lakestream_bench.simulation.page import page
-    from lakestream_bench.simulation.run import BOUND, POLICIES, SEEDS, Task, scenario_of, simulate_all
+    from lakestream_bench.simulation.run import BOUND, POLICIES, SEEDS, Task, scenario_of
     from lakestream_bench.simulation.scenarios import SCENARIOS, SIZES
-    from lakestream_bench.simulation.summary import cases
     from lakestream_bench.simulation.table import show
     from lakestream_bench.simulation.unseen import UNSEEN
 
@@ -67,7 +67,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
         for policy in (*POLICIES, BOUND)
         for seed in chosen
     ]
-    found = cases(simulate_all(tasks, processes or os.cpu_count() or 1))
+    found = _simulated(tasks, processes or os.cpu_count() or 1)
     show(found, costs)
     if out is not None:
         out.write_text(_figures(found, costs, chosen), "utf-8")
@@ -75,6 +75,15 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
         scenarios = {place: scenario_of(Task(*place, "", writer, fit, chosen[0], cores), costs) for place in places}
         html.write_text(page(found, scenarios, costs), "utf-8")
         typer.echo(f"report: {html}")
+
+
+def _simulated(tasks: Sequence[Task], processes: int) -> list[Case]:
+    from lakestream_bench._processes import no_process_left
+    from lakestream_bench.simulation.run import simulate_all
+    from lakestream_bench.simulation.summary import cases
+
+    with no_process_left():
+        return cases(simulate_all(tasks, processes))
 
 
 def _require_known(scenarios: Sequence[str], known: Collection[str], shards: Sequence[int], writer: str) -> None:

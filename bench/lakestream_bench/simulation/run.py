@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 
 from lakestream_bench.simulation.bound import bound_of
@@ -131,5 +131,6 @@ def simulate_all(tasks: Iterable[Task], processes: int) -> list[Result]:
     """Run many, in their order."""
     if processes == 1:
         return [simulate(task) for task in tasks]
-    with ProcessPoolExecutor(processes) as pool:
-        return list(pool.map(simulate, tasks))
+    # A fork has the environment that this program was started with, and so no token by which it is ended with it.
+    with get_context("spawn").Pool(processes) as pool:
+        return pool.map(simulate, tasks, chunksize=1)
