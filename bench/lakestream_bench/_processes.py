@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from lakestream_demo.interrupt import SIGNALS, heeded
+from lakestream_demo.loopback import without_proxy
 from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
 
 STOP_SECONDS = 60.0
@@ -24,10 +25,12 @@ INTERRUPTED_SECONDS = 4.0
 def no_process_left() -> Iterator[None]:
     """Around all that a program does: what it has started by then has ended when the block has, and if it is killed.
 
+    Its servers on this machine are asked through no proxy.
     Ctrl-C, SIGTERM and SIGHUP become an exit, so that what is under way is ended in order, unless they are ignored.
     """
     for number in heeded():
         signal.signal(number, _end)
+    os.environ |= without_proxy(os.environ)
     with Reaper() as reaper:
         os.environ[TOKEN_VARIABLE] = reaper.token
         yield

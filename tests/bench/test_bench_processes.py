@@ -45,6 +45,15 @@ with no_process_left():
     time.sleep(600)
 """
 
+BEHIND_A_PROXY = """
+import os
+from urllib.request import proxy_bypass
+from lakestream_bench._processes import no_process_left
+os.environ |= {"HTTP_PROXY": "http://proxy.internal:3128", "NO_PROXY": "example.com"}
+with no_process_left():
+    print(*map(proxy_bypass, ("127.0.0.1", "example.com", "example.net")), flush=True)
+"""
+
 
 def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + DEADLINE
@@ -112,6 +121,12 @@ def test_a_signal_that_is_ignored_on_purpose_ends_nothing(tmp_path: Path) -> Non
         bench.send_signal(signal.SIGHUP)
         bench.send_signal(signal.SIGTERM)
         assert bench.wait(DEADLINE) == 128 + signal.SIGTERM
+
+
+def test_no_proxy_is_asked_for_a_benchmarks_own_servers(tmp_path: Path) -> None:
+    with started(tmp_path, "-c", BEHIND_A_PROXY) as bench:
+        assert bench.stdout is not None
+        assert bench.stdout.readline() == "True True False\n"
 
 
 def test_a_server_that_ends_under_its_clients_is_left_out_and_not_the_end_of_all(

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lakestream_demo.document import DemoDocument
-from lakestream_demo.loopback import HOST
+from lakestream_demo.loopback import HOST, without_proxy
 from lakestream_demo.processes import Command
 from lakestream_demo.settings import Load
 from lakestream_demo.workspace import Workspace
@@ -38,8 +38,7 @@ def child_environment(environ: Mapping[str, str], region: str, scratch: Path, s3
         "AWS_CONFIG_FILE": "/dev/null",
         "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         # Botocore would take a proxy of the environment even to this machine itself.
-        "NO_PROXY": HOST,
-        "no_proxy": HOST,
+        **without_proxy(environ),
         "SPARK_LOCAL_DIRS": str(scratch),
         "PYTHONUNBUFFERED": "1",
     }

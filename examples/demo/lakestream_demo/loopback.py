@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import urllib.request
+from collections.abc import Mapping
 from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 
@@ -14,6 +15,13 @@ _TIMEOUT_SECONDS = 3.0
 
 # No proxy that the environment asks for may come between the demo and its own servers.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables by which no proxy is asked for this machine, nor for what `environ` excepts. Pure."""
+    excepted = environ.get("no_proxy") or environ.get("NO_PROXY")
+    hosts = f"{excepted},{HOST}" if excepted else HOST
+    return {"NO_PROXY": hosts, "no_proxy": hosts}
 
 
 def free_port() -> int:

@@ -33,3 +33,15 @@ def test_what_speaks_no_http_does_not_answer(opener: Mock) -> None:
     assert loopback.get("http://127.0.0.1:4567/metrics") is None
     with pytest.raises(DemoError, match="did not create the bucket lake"):
         loopback.create_bucket("http://127.0.0.1:4567", "lake")
+
+
+@pytest.mark.parametrize(
+    ("environ", "excepted"),
+    [
+        ({}, "127.0.0.1"),
+        ({"NO_PROXY": "", "no_proxy": ".internal"}, ".internal,127.0.0.1"),
+        ({"NO_PROXY": "10.0.0.1,.internal"}, "10.0.0.1,.internal,127.0.0.1"),
+    ],
+)
+def test_no_proxy_is_asked_for_this_machine_nor_for_what_was_excepted(environ: dict[str, str], excepted: str) -> None:
+    assert loopback.without_proxy(environ) == {"NO_PROXY": excepted, "no_proxy": excepted}
