@@ -111,8 +111,9 @@ def main() -> None:
     options = parser.parse_args()
     scenario = replace(_SCENARIO, batches=options.batches, rows=options.rows)
     comparison = Comparison((scenario,), tuple(options.tables), options.repetitions, options.again, requests=False)
-    with tempfile.TemporaryDirectory(prefix="lakestream-readers-") as folder:
-        results = run(comparison, Path(folder))
+    beside = options.out.parent if options.out else None
+    with tempfile.TemporaryDirectory(prefix="lakestream-readers-", dir=beside) as folder:
+        results = run(comparison, Path(folder) / "trials")
     try:
         found = readings(results.trials)
     except NoReadingError as error:

@@ -57,10 +57,12 @@ def run(comparison: Comparison, kept: Path) -> Results:
 
     Args:
         comparison: what is to be run.
-        kept: folder of the finished trials, which an interrupted run is taken up from.
+        kept: folder of the finished trials, which an interrupted run is taken up from. Tables are written beside it.
     """
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakestream-compare-")))
+        # Not with what is temporary: that may be in memory, and there is no cold read.
+        beside = tempfile.TemporaryDirectory(prefix="lakestream-compare-", dir=kept.parent.resolve())
+        scratch = Path(stack.enter_context(beside))
         s3 = stack.enter_context(counting_s3()) if comparison.requests else None
         spark = stack.enter_context(_session(scratch, s3.settings if s3 else None))
         facts = setup(spark, comparison.scenarios, comparison.warm_repetitions)
