@@ -171,8 +171,6 @@ class _Watch:
 
     def committed(self, commit: BatchCommit) -> None:
         seconds, used = time.perf_counter() - self._since, self.cpu.seconds() - self._used
-        after = listing(self.folder)
-        found = change(self._before, after)
         self.instants.append(commit.sink.instant if commit.sink else None)
         self.batches.append(
             BatchFigures(
@@ -181,17 +179,34 @@ class _Watch:
                 seconds=seconds,
                 stages=dict(commit.seconds),
                 sink=dict(commit.sink.seconds) if commit.sink else {},
-                cpu=used,
-                objects_written=found.objects_written,
-                bytes_written=found.bytes_written,
-                objects_deleted=found.objects_deleted,
-                files=len(after),
-                data_files=sum(is_data(name) for name in after),
-                bytes_at_rest=size(after),
+                cpu=0.0,
+                objects_written=0,
+                bytes_written=0,
+                objects_deleted=0,
+                files=0,
+                data_files=0,
+                bytes_at_rest=0,
             )
         )
-        self._before = after
+        self.count(used)
         self.resume()
+
+    def count(self, cpu: float) -> None:
+        """Count this CPU, and what the folder has become since it was last looked at, with the last batch."""
+        after = listing(self.folder)
+        found = change(self._before, after)
+        last = self.batches[-1]
+        self.batches[-1] = replace(
+            last,
+            cpu=last.cpu + cpu,
+            objects_written=last.objects_written + found.objects_written,
+            bytes_written=last.bytes_written + found.bytes_written,
+            objects_deleted=last.objects_deleted + found.objects_deleted,
+            files=len(after),
+            data_files=sum(is_data(name) for name in after),
+            bytes_at_rest=size(after),
+        )
+        self._before = after
 
 
 def run_trial(
@@ -199,7 +214,7 @@ def run_trial(
 ) -> Trial:
     """Write an arm and look at it as the scenario says.
 
-    CPU that compaction and cleaning go on to use before a look is counted with the batch before it.
+    What compaction and cleaning go on to use and write before a look is counted with the batch before it.
 
     Raises:
         WrongAnswerError: an answer was not right.
@@ -220,11 +235,10 @@ def run_trial(
             done = upto
             aside = watch.cpu.seconds()
             ingest.settle()
-            settled = watch.cpu.seconds() - aside
+            watch.count(watch.cpu.seconds() - aside)
             # A young table has little past.
             has_past = bool(looks) or len(looked_at) == 1
             looks.append(looker.look(Table(arm, folder, log, tuple(watch.instants)), upto, asks_back=has_past))
-            watch.batches[-1] = replace(watch.batches[-1], cpu=watch.batches[-1].cpu + settled)
             watch.resume()
         told = orjson.dumps(defaults.OPTIONS).decode() if arm.writer is Writer.DEFAULTS else None
         return Trial(
