@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from lakestream.spark.session import kill_jvm
 from lakestream_demo.interrupt import SIGNALS, heeded
 from lakestream_demo.loopback import without_proxy
 from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
@@ -19,6 +21,9 @@ STOP_SECONDS = 60.0
 """A driver ends the batch in hand first, which may be one of 100,000 records on a busy machine."""
 INTERRUPTED_SECONDS = 4.0
 """The same when the benchmark has failed or is to end: nobody reads its figures any more."""
+
+_came: list[int] = []
+"""The signal that ends this program, once there was one."""
 
 
 @contextmanager
@@ -33,7 +38,17 @@ def no_process_left() -> Iterator[None]:
     os.environ |= without_proxy(os.environ)
     with Reaper() as reaper:
         os.environ[TOKEN_VARIABLE] = reaper.token
-        yield
+        try:
+            yield
+        except Exception:
+            if is_ending():
+                sys.exit(128 + _came[0])
+            raise
+
+
+def is_ending() -> bool:
+    """Whether a signal has come: what fails from then on fails for that."""
+    return bool(_came)
 
 
 @contextmanager
@@ -66,4 +81,9 @@ def _end(number: int, _frame: FrameType | None) -> None:
     # A second one does not disturb the ending.
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
+    _came.append(number)
+    # Of what breaks off now.
+    logging.disable()
+    # PySpark, which tidies up when a call is broken off, would wait until the JVM has carried it out.
+    kill_jvm()
     sys.exit(128 + number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ from lakestream.errors import LakeStreamError
 from lakestream.spark.failures import SPARK_ERRORS
 from lakestream.spark.session import SessionSettings, build_session, stop_session
 from lakestream_bench._counting_s3 import CountingS3, counting_s3
+from lakestream_bench._processes import is_ending
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.history import History, recorded
 from lakestream_bench.compare.looking import Looker
@@ -78,7 +80,10 @@ def run(comparison: Comparison, kept: Path) -> Results:
 def _session(scratch: Path, s3: S3Settings | None) -> Iterator[SparkSession]:
     # Before the JVM starts, whose workers inherit them. Whatever credentials the user has are of no use here.
     os.environ |= {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1"}
+    on_interrupt = signal.getsignal(signal.SIGINT)
     spark = build_session(SessionSettings("compare", CORES, _MEMORY, hudi=True, s3=s3, local_dir=scratch / "spark"))
+    # PySpark's own calls the JVM, also within another call of it, which fails then.
+    signal.signal(signal.SIGINT, on_interrupt)
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark
@@ -169,6 +174,8 @@ class _Runner:
         try:
             return run_trial(self.spark, scenario, ARMS[turn.arm], turn.repetition, history, looker, place)
         except _FAILURES as error:
+            if is_ending():
+                raise
             _tell(f"  failed: {error}")
             wrong = isinstance(error, WrongAnswerError)
             return Trial(turn.scenario, turn.arm, turn.repetition, "", (), (), failure=str(error), is_wrong=wrong)
@@ -181,6 +188,8 @@ class _Runner:
         try:
             self.store.put(scenario, count_requests(self.spark, scenario, ARMS[arm], history, self.s3))
         except _FAILURES as error:
+            if is_ending():
+                raise
             _tell(f"  failed, so no requests cost anything in the report: {error}")
             self.store.put(scenario, Requests(scenario.name, arm, 0, 0, {}, failure=str(error)))
 
