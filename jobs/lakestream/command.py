@@ -109,7 +109,7 @@ def explained(*, is_driver: bool = False) -> Iterator[None]:
     except (typer.Exit, BrokenPipeError):
         raise
     except Exception as error:
-        _leave_unwritten()
+        leave_unwritten()
         if isinstance(error, OSError) and error.strerror and not as_json():
             # The machine's own, as a disk that is full; in a pod, where nobody sees the command, with a traceback.
             _fail(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", Exit.FAILED, last_word)
@@ -120,7 +120,7 @@ def explained(*, is_driver: bool = False) -> Iterator[None]:
         raise typer.Exit(Exit.FAILED) from error
 
 
-def _leave_unwritten() -> None:
+def leave_unwritten() -> None:
     """What stdout has refused, Python would try to write once more as it ends, and take another status for it."""
     if (stdout := getattr(sys, "stdout", None)) is None:
         return

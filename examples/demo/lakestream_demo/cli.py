@@ -55,6 +55,7 @@ def demo(
     # Only now: all commands are imported whenever one of them is called.
     from rich.console import Console
 
+    from lakestream.command import leave_unwritten
     from lakestream_demo.interrupt import Interrupt
     from lakestream_demo.report import draw_report
 
@@ -74,6 +75,7 @@ def demo(
     except OSError as error:
         if error.errno not in FULL:
             raise
+        leave_unwritten()
         _explain(errors, DemoError(str(error)), out)
         raise typer.Exit(EXIT_BROKEN) from error
     if not result.passed:
