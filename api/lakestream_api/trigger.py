@@ -49,7 +49,8 @@ class Trigger(ApiModel):
 
     max_records_per_batch: int = Field(default=500_000, ge=1, le=1_000_000_000)
     """Records that a batch of a backlog comes near to at most. It has fewer where they would take longer than one and a
-    half intervals, or where a shard would be asked for more than the 10 MB that it gives at once."""
+    half intervals, or where a shard would be asked for more than the 10 MB that it gives at once. A first one, of which
+    nothing is known, has more if the stream is one of aggregates: it takes records of the stream for those of users."""
 
     max_bytes_per_batch: Annotated[Size, AfterValidator(_batch_bytes)] = Field(
         default=256 << 20,

@@ -123,12 +123,12 @@ class Rates:
     def slice(self, settings: PlannerSettings, shards: int, slots: int = 1) -> timedelta:
         """The arrival time that the next batch may cover, with so many shards to read from, and tasks at once.
 
-        Before anything was observed: what is within the limits even if all shards were full of aggregates.
+        Before anything was observed: what is within the limits even if all shards were full.
         """
         shards = max(shards, 1)
         full = min(settings.max_records / (_SHARD_RECORDS * shards), settings.max_bytes / (_SHARD_BYTES * shards))
         if self.seconds == 0:
-            return max(_floor(full / _MAX_BURST), _LEAST)
+            return max(_floor(full), _LEAST)
         wanted = self.seconds * min(
             settings.max_records / max(self.records, 1.0), settings.max_bytes / max(self.bytes, 1.0)
         )

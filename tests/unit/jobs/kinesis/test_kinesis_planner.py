@@ -56,8 +56,8 @@ def test_a_backlog_is_cut_before_the_first_record_at_the_horizon() -> None:
     for _ in range(10):
         records.append(stream.put(S0, b"x"))
         stream.advance(seconds(1))
-    # 48,000 records are 3 s of a shard at its write limit, of 16 in each of Kinesis's.
-    plan = plan_of(planner_of(stream, max_records=48_000))
+    # 3,000 records are 3 s of a shard at its write limit.
+    plan = plan_of(planner_of(stream, max_records=3000))
     (piece,) = plan.ranges
     assert (piece.start, piece.first, piece.end) == (
         at(records[0].sequence),
@@ -749,7 +749,7 @@ def test_a_late_record_behind_younger_ones_does_not_hold_the_planner_up() -> Non
     stream = FakeKinesis()
     stream.put(S0, b"x")
     stream.advance(seconds(10))
-    planner = planner_of(stream, max_records=16_000)
+    planner = planner_of(stream, max_records=1000)
     cursors = plan_of(planner).cursors
     late = stream.put(S0, b"late", late=seconds(20))
     young = stream.put(S0, b"young", late=seconds(18.5))
