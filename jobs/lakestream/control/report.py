@@ -105,7 +105,7 @@ def progress_of(
         records=commit.records,
         bytes=commit.bytes,
         kinesis_records=commit.kinesis_records,
-        kinesis_bytes=sum(shard.stored_bytes for shard in commit.shards),
+        kinesis_bytes=commit.kinesis_bytes,
         quarantined=commit.quarantined,
         losses=_losses(commit),
         misplaced=commit.misplaced,

@@ -274,6 +274,11 @@ class BatchCommit:
         return sum(s.records if s.kinesis_records is None else s.kinesis_records for s in self.shards)
 
     @property
+    def kinesis_bytes(self) -> int:
+        """Bytes read as Kinesis counts them."""
+        return sum(s.stored_bytes for s in self.shards)
+
+    @property
     def filtered(self) -> int:
         """How many of the records were left out by `spec.filter`."""
         return sum(s.filtered for s in self.shards)
